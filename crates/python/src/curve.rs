@@ -4,6 +4,7 @@ use pagelab_experiment::build::{Point, curve};
 use pagelab_experiment::experiments::Curve;
 use pagelab_experiment::observation::Table as Observed;
 use pagelab_experiment::{Experiment, Observation, RunHeader, Setting, TargetSpec};
+use pagelab_model::policy::PolicyKind;
 use pagelab_report::{Section, curve_plots, curves, document};
 use pyo3::prelude::*;
 
@@ -12,7 +13,7 @@ use crate::trace::Trace;
 /// A point and the policy that it is of.
 #[derive(Clone)]
 pub struct Named {
-    /// The policy with its parameters.
+    /// The policy as it was asked for.
     pub policy: String,
     /// The point.
     pub point: Point,
@@ -94,7 +95,9 @@ impl Curves {
         let several = observed.len() > 1;
         let mut list = Vec::new();
         for (n, (policy, seen)) in observed.into_iter().enumerate() {
-            let target: Result<TargetSpec, _> = format!("model:{policy}").parse();
+            // With its parameters.
+            let Ok(kind) = policy.parse::<PolicyKind>() else { continue };
+            let target: Result<TargetSpec, _> = format!("model:{kind}").parse();
             let Ok(target) = target else { continue };
             let name = match name {
                 Some(name) if several => format!("{name}-{}", n + 1),

@@ -1,7 +1,7 @@
 //! What the workers of a fleet do and give back, for `pagelab.lab`: parts that travel as numpy arrays, and what puts
 //! them together.
 
-use numpy::{Element, PyArray1, PyArrayMethods};
+use numpy::{PyArray1, PyArrayMethods};
 use pagelab_experiment::build::Point;
 use pagelab_experiment::experiments::Curve;
 use pagelab_model::mrc::chunks::{self, Part};
@@ -17,7 +17,7 @@ use crate::curve::{Curves, Named};
 use crate::simulate::{POINTS, sizes_of};
 use crate::source::Source;
 use crate::table::Table;
-use crate::trace::plain;
+use crate::trace::{list, plain};
 use crate::{error, watch};
 
 /// What a chunk of a trace tells; it is pickled as three arrays.
@@ -219,12 +219,6 @@ impl Shard {
         let arguments = (numbers, own.first.to_vec(), weight);
         Ok((slf.get_type().getattr("_of")?, arguments.into_pyobject(py)?.into_any()))
     }
-}
-
-/// The numbers of an array.
-fn list<T: Element + Copy>(array: &Bound<'_, PyAny>) -> PyResult<Vec<T>> {
-    let plain = plain(array)?;
-    plain.cast::<PyArray1<T>>()?.try_readonly().map_err(error::value)?.to_vec().map_err(error::value)
 }
 
 /// Measures one hash class of a sample: its parts in the order of time.

@@ -17,7 +17,7 @@ use crate::table::{Column, Table, framed};
 const STYLE: Style = Style { color: false, width: 100 };
 
 /// The runs of one file, which `pagelab run` and `pl.run` write. Opened anew at each call, so that it may grow
-/// meanwhile.
+/// meanwhile; while there is no file, what reads raises PagelabError, and `keep` and `import_from` make it.
 #[pyclass(frozen, module = "pagelab")]
 pub struct Notebook {
     path: PathBuf,
@@ -96,13 +96,9 @@ impl Notebook {
     }
 
     /// The runs, the oldest first: run (its name), experiment, target, conditions, started (RFC 3339, UTC),
-    /// repetitions (begun), done (those wholly performed). Empty where there is no file yet.
+    /// repetitions (begun), done (those wholly performed).
     fn runs(&self) -> PyResult<Table> {
-        let list = if self.path.exists() {
-            self.open()?.list().map_err(|e| error::of(e.into()))?
-        } else {
-            Vec::new()
-        };
+        let list = self.open()?.list().map_err(|e| error::of(e.into()))?;
         let set = |setting: &Setting| {
             let pairs = setting.values().into_iter().map(|value| value.to_string());
             pairs.collect::<Vec<_>>().join(",")

@@ -12,9 +12,9 @@ const STEP: usize = 1 << 12;
 
 /// A policy of an argument.
 pub enum Plug {
-    /// A built-in one.
-    Kind(PolicyKind),
-    /// A class, called with the frames for each replay.
+    /// A built-in one, and its name as it was asked for.
+    Kind(PolicyKind, String),
+    /// A class, called with the frames for each replay, and its name.
     Own(Py<PyAny>, String),
 }
 
@@ -22,7 +22,7 @@ impl Plug {
     /// A name, or a class.
     pub fn of(argument: &Bound<'_, PyAny>) -> PyResult<Self> {
         if let Ok(name) = argument.extract::<String>() {
-            return Ok(Self::Kind(name.parse().map_err(error::value)?));
+            return Ok(Self::Kind(name.parse().map_err(error::value)?, name));
         }
         if !argument.is_callable() {
             return Err(error::value("a policy is a name, or a class with on_hit(page) and on_miss(page)"));
@@ -32,11 +32,9 @@ impl Plug {
     }
 
     /// The name as results have it.
-    pub fn name(&self) -> String {
-        match self {
-            Self::Kind(kind) => kind.to_string(),
-            Self::Own(_, name) => name.clone(),
-        }
+    pub fn name(&self) -> &str {
+        let (Self::Kind(_, name) | Self::Own(_, name)) = self;
+        name
     }
 }
 

@@ -60,7 +60,7 @@ fn points(
     let all: Vec<PolicyKind> = plugs
         .iter()
         .filter_map(|plug| match plug {
-            Plug::Kind(kind) => Some(kind.clone()),
+            Plug::Kind(kind, _) => Some(kind.clone()),
             Plug::Own(..) => None,
         })
         .collect();
@@ -79,8 +79,8 @@ fn points(
     for plug in plugs {
         for &frames in sizes {
             let (misses, mean_resident) = match (plug, &simulated.lru) {
-                (Plug::Kind(PolicyKind::Lru), Some(curve)) => (curve.misses(frames), None),
-                (Plug::Kind(_), _) => {
+                (Plug::Kind(PolicyKind::Lru, _), Some(curve)) => (curve.misses(frames), None),
+                (Plug::Kind(..), _) => {
                     let one = list.next().expect("one result for each policy and size");
                     (one.misses, one.mean_resident)
                 }
@@ -93,7 +93,7 @@ fn points(
                 mean_resident,
                 ..Point::default()
             };
-            points.push(Named { policy: plug.name(), point });
+            points.push(Named { policy: plug.name().to_owned(), point });
         }
     }
     Ok(points)
@@ -101,13 +101,13 @@ fn points(
 
 /// Replays a trace on policies at several sizes.
 ///
-/// trace: a Trace, a numpy array of page numbers (shape (n,)), or the path of a recorded trace.
+/// trace: a Trace, page numbers as `Trace` takes them, or the path of a recorded trace.
 /// policies: a name or a list of names, such as "lru", "opt", "s3-fifo:small=0.2" (see `policies()`); also classes of
 ///     your own, called with the frames, with `on_hit(page)` and `on_miss(page) -> victim or None`.
 /// sizes: frames as numbers, or texts: "64M" (bytes), "400p" (pages), "10%" (of the trace's pages); one or a list.
 /// threads: of the built-in policies; None: every core.
 ///
-/// Gives a Table with a row for each policy and size: policy, frames (pages), references, misses (the first reference
+/// Gives a Table with a row for each policy and size: policy (as asked for), frames (pages), references, misses (the first reference
 /// to each page included), miss_ratio (misses per reference), mean_resident (pages; of policies of variable space).
 /// Runs without the interpreter's lock, but for classes of your own; Ctrl-C ends it.
 #[pyfunction]
@@ -135,7 +135,7 @@ fn name_of(trace: &Bound<'_, PyAny>) -> Option<String> {
 
 /// The miss ratio against memory.
 ///
-/// trace: a Trace, a numpy array of page numbers (shape (n,)), or the path of a recorded trace.
+/// trace: a Trace, page numbers as `Trace` takes them, or the path of a recorded trace.
 /// policies: a name or a list, also classes of your own, as of `replay`; None: "lru".
 /// sizes: as of `replay`; None: 24 from one page to all.
 /// sample: a share of the pages (above 0, up to 1): LRU by SHARDS, others by miniature simulation.
@@ -155,7 +155,7 @@ pub fn mrc(
     let name = name_of(trace);
     let trace = meant(trace)?;
     let trace = trace.get();
-    let plugs = policies.map_or_else(|| Ok(vec![Plug::Kind(PolicyKind::Lru)]), plugs_of)?;
+    let plugs = policies.map_or_else(|| Ok(vec![Plug::Kind(PolicyKind::Lru, "lru".to_owned())]), plugs_of)?;
     let sizes = match sizes {
         Some(sizes) => sizes_of(sizes, trace.bytes_of_page(), trace.page_count())?,
         None => pagelab_model::mrc::sizes(trace.page_count(), POINTS),
@@ -175,7 +175,7 @@ fn sample_of(
     rate: f64,
 ) -> PyResult<Vec<Named>> {
     let kind = |plug: &Plug| match plug {
-        Plug::Kind(kind) => Ok(kind.clone()),
+        Plug::Kind(kind, _) => Ok(kind.clone()),
         Plug::Own(_, name) => Err(error::value(format!("{name}: sample is for built-in policies"))),
     };
     let kinds: Vec<PolicyKind> = plugs.iter().map(kind).collect::<PyResult<_>>()?;
@@ -184,17 +184,17 @@ fn sample_of(
         let source = Source::Memory { pages: trace.page_count(), references, future: None };
         sampled::sampled(&source, &kinds, &Sizes::Given(sizes.to_vec()), sampling, watch)
     })?;
-    let cells = kinds.iter().flat_map(|kind| sizes.iter().map(move |&frames| (kind, frames)));
-    let point = |((kind, frames), figure): ((&PolicyKind, u32), &Option<(f64, f64)>)| {
+    let cells = plugs.iter().flat_map(|plug| sizes.iter().map(move |&frames| (plug, frames)));
+    let point = |((plug, frames), figure): ((&Plug, u32), &Option<(f64, f64)>)| {
         let (ratio, error) = figure.unzip();
-        Named { policy: kind.to_string(), point: Point { frames, ratio, error, ..Point::default() } }
+        Named { policy: plug.name().to_owned(), point: Point { frames, ratio, error, ..Point::default() } }
     };
     Ok(cells.zip(&found.ratios).map(point).collect())
 }
 
 /// Denning's working set over time: the different pages among the last `window` references.
 ///
-/// trace: a Trace, a numpy array of page numbers (shape (n,)), or the path of a recorded trace.
+/// trace: a Trace, page numbers as `Trace` takes them, or the path of a recorded trace.
 /// window: references; None: a 50th of the trace.
 /// step: references between two rows; None: a 50th of the trace.
 ///

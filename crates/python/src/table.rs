@@ -8,12 +8,15 @@ use arrow_array::{
     Array, ArrayRef, Float64Array, RecordBatch, RecordBatchIterator, StringArray, UInt64Array,
 };
 use arrow_schema::{DataType, Field, Schema};
+use pagelab_experiment::build::Point;
+use pagelab_experiment::experiments::Curve;
 use pagelab_report::text::{self, DASH, Style};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict, PyList};
+use pyo3::types::{PyCapsule, PyDict, PyIterator, PyList, PyType};
 
 use crate::curve::{Curves, Named};
+use crate::error;
 
 /// A table of results: columns of equal length, each with its unit.
 ///
@@ -81,6 +84,29 @@ impl Table {
         self.curves.as_ref()
     }
 
+    /// The points of a table of curves.
+    fn points(&self) -> Option<Vec<Named>> {
+        let column = |name| self.batch.column_by_name(name);
+        let policies = column("policy")?.as_any().downcast_ref::<StringArray>()?;
+        let counts = |name| column(name)?.as_any().downcast_ref::<UInt64Array>();
+        let numbers = |name| column(name)?.as_any().downcast_ref::<Float64Array>();
+        let (frames, misses, ratios) = (counts("frames")?, counts("misses")?, numbers("miss_ratio")?);
+        let (errors, means) = (numbers("standard_error"), numbers("mean_resident"));
+        let number = |array: &Float64Array, row| array.is_valid(row).then(|| array.value(row));
+        let point = |row| {
+            let point = Point {
+                frames: u32::try_from(frames.value(row)).ok()?,
+                misses: misses.is_valid(row).then(|| misses.value(row)),
+                ratio: number(ratios, row),
+                error: errors.and_then(|array| number(array, row)),
+                mean_resident: means.and_then(|array| number(array, row)),
+                ..Point::default()
+            };
+            Some(Named { policy: policies.value(row).to_owned(), point })
+        };
+        (0..self.batch.num_rows()).map(point).collect()
+    }
+
     fn list<'py>(&self, py: Python<'py>, index: usize) -> PyResult<Bound<'py, PyList>> {
         let array = self.batch.column(index).as_any();
         if let Some(texts) = array.downcast_ref::<StringArray>() {
@@ -126,6 +152,17 @@ pub fn framed(page: &str) -> String {
     format!(r#"<iframe srcdoc="{page}" style="width:100%;height:36em;border:0" title="pagelab"></iframe>"#)
 }
 
+/// A pickled column: name, unit, kind, values.
+type Pickled<'py> = (String, String, String, Bound<'py, PyAny>);
+
+/// The stream of pickled curves: whether they are of `mrc`, name, page size, references, pages, sample.
+type PickledStream = (bool, String, u64, u64, u64, Option<f64>);
+
+/// The kinds of pickled columns.
+const TEXT: &str = "text";
+const COUNT: &str = "count";
+const NUMBER: &str = "number";
+
 /// How a table is printed.
 const STYLE: Style = Style { color: false, width: 100 };
 
@@ -157,8 +194,72 @@ impl Table {
 
     /// A column as a list; what is not known is None.
     fn __getitem__<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyList>> {
-        let index = self.batch.schema().index_of(name);
-        self.list(py, index.map_err(|_| PyKeyError::new_err(name.to_owned()))?)
+        let index = self.batch.schema().index_of(name).map_err(|_| {
+            PyKeyError::new_err(format!("no column '{name}'; must be one of {}", self.columns().join(", ")))
+        })?;
+        self.list(py, index)
+    }
+
+    /// The rows, each a dict by the columns' names.
+    fn __iter__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyIterator>> {
+        let names = self.columns();
+        let lists: Vec<_> = (0..names.len()).map(|index| self.list(py, index)).collect::<PyResult<_>>()?;
+        let rows = PyList::empty(py);
+        for number in 0..self.batch.num_rows() {
+            let row = PyDict::new(py);
+            for (name, list) in names.iter().zip(&lists) {
+                row.set_item(name, list.get_item(number)?)?;
+            }
+            rows.append(row)?;
+        }
+        rows.try_iter()
+    }
+
+    /// Puts a pickled one together.
+    #[classmethod]
+    fn _of(
+        _: &Bound<'_, PyType>,
+        columns: Vec<Pickled<'_>>,
+        stream: Option<PickledStream>,
+    ) -> PyResult<Self> {
+        let mut list = Vec::new();
+        for (name, unit, kind, values) in &columns {
+            let column = match kind.as_str() {
+                TEXT => Column::Text(values.extract()?),
+                COUNT => Column::Count(values.extract()?),
+                _ => Column::Number(values.extract()?),
+            };
+            list.push((name.as_str(), unit.as_str(), column));
+        }
+        let table = Self::new(list);
+        let Some((is_mrc, stream, page_size, references, pages, sample)) = stream else { return Ok(table) };
+        let about = Curve { stream, page_size, references, pages, sample, ..Curve::default() };
+        let points = table.points().ok_or_else(|| error::value("no table of curves"))?;
+        Ok(Self { curves: Some(Curves { about, is_mrc, points }), ..table })
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let (py, own) = (slf.py(), slf.get());
+        let (units, schema) = (own.units(), own.batch.schema());
+        let columns: Vec<Pickled<'_>> = schema
+            .fields()
+            .iter()
+            .enumerate()
+            .map(|(index, field)| {
+                let unit = units.get(field.name()).cloned().unwrap_or_default();
+                let kind = match field.data_type() {
+                    DataType::Utf8 => TEXT,
+                    DataType::UInt64 => COUNT,
+                    _ => NUMBER,
+                };
+                Ok((field.name().clone(), unit, kind.to_owned(), own.list(py, index)?.into_any()))
+            })
+            .collect::<PyResult<_>>()?;
+        let stream: Option<PickledStream> = own.curves.as_ref().map(|curves| {
+            let Curve { stream, page_size, references, pages, sample, .. } = curves.about.clone();
+            (curves.is_mrc, stream, page_size, references, pages, sample)
+        });
+        Ok((slf.get_type().getattr("_of")?, (columns, stream).into_pyobject(py)?.into_any()))
     }
 
     /// The columns as lists, by their names.

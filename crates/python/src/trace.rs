@@ -12,14 +12,15 @@ use pagelab_simulation::cost::{Cost, STREAM};
 use pagelab_simulation::{Stopped, Watch, feed};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PySequence, PyString, PyType};
 
 use crate::source::{OPEN, Source};
 use crate::{error, watch};
 
 /// A reference stream: page numbers in the order of reference, one dimension, 32 bits each.
 ///
-/// Made by `read_trace`, `pattern`, or from a numpy array of page numbers: `Trace(array)`. A contiguous array of
-/// dtype uint32 whose numbers are dense (the greatest below four times the different ones) is used where it lies,
+/// Made by `read_trace`, `pattern`, or from page numbers: `Trace(numbers)`, a numpy array or what numpy makes one of (a
+/// list, a Series, an Arrow array). A contiguous array of dtype uint32 whose numbers are dense (the greatest below four times the different ones) is used where it lies,
 /// without a copy: do not change it while a call works on it. Others are numbered by their first reference.
 #[pyclass(frozen, module = "pagelab")]
 pub struct Trace {
@@ -162,6 +163,12 @@ pub fn plain<'py>(array: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArr
     Ok(plain.cast_into::<PyUntypedArray>()?)
 }
 
+/// The numbers of an array.
+pub fn list<T: Element + Copy>(array: &Bound<'_, PyAny>) -> PyResult<Vec<T>> {
+    let plain = plain(array)?;
+    plain.cast::<PyArray1<T>>()?.try_readonly().map_err(error::value)?.to_vec().map_err(error::value)
+}
+
 /// The end of the page numbers, where these are dense.
 fn dense(references: &[u32], watch: &dyn Watch) -> anyhow::Result<Option<u32>> {
     let greatest = references.iter().copied().max().unwrap_or(0);
@@ -213,14 +220,38 @@ pub fn meant<'py>(argument: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Trace>> {
     if let Ok(trace) = argument.cast::<Trace>() {
         return Ok(trace.clone());
     }
-    if let Ok(array) = argument.cast::<PyUntypedArray>() {
-        return Bound::new(argument.py(), Trace::of_array(array, DEFAULT_PAGE_SIZE)?);
-    }
     if let Ok(path) = argument.extract::<PathBuf>() {
         let options = Options { page_size: DEFAULT_PAGE_SIZE, ..Options::default() };
         return Bound::new(argument.py(), read(argument.py(), Source::Path(path), &options)?);
     }
-    Err(PyTypeError::new_err("a trace is a Trace, a numpy array of page numbers, or the path of a file"))
+    Bound::new(argument.py(), Trace::of_array(&array_of(argument)?, DEFAULT_PAGE_SIZE)?)
+}
+
+/// The numpy array of page numbers that an argument is or holds.
+fn array_of<'py>(argument: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyUntypedArray>> {
+    if let Ok(array) = argument.cast::<PyUntypedArray>() {
+        return Ok(array.clone());
+    }
+    let holds_numbers = argument.cast::<PySequence>().is_ok() || argument.hasattr("__array__")?;
+    if argument.is_instance_of::<PyString>() || argument.is_instance_of::<PyBytes>() || !holds_numbers {
+        return Err(PyTypeError::new_err(
+            "a trace is a Trace, an array or list of page numbers, or the path of a file",
+        ));
+    }
+    let numpy = argument.py().import("numpy")?;
+    let array = numpy.call_method1("asarray", (argument,))?.cast_into::<PyUntypedArray>()?;
+    // Of nothing numpy makes floats.
+    if array.is_empty() {
+        return Ok(numpy.call_method1("zeros", (array.shape().to_vec(), "uint32"))?.cast_into()?);
+    }
+    Ok(array)
+}
+
+/// The page numbers of a trace, one by one.
+#[pyclass(module = "pagelab._pagelab")]
+pub struct Numbers {
+    trace: Py<Trace>,
+    at: usize,
 }
 
 #[pymethods]
@@ -228,10 +259,10 @@ impl Trace {
     #[new]
     #[pyo3(signature = (array, page_size=4096))]
     fn new(array: &Bound<'_, PyAny>, page_size: u64) -> PyResult<Self> {
-        match array.cast::<PyUntypedArray>() {
-            Ok(array) => Self::of_array(array, page_size),
-            Err(_) => Err(PyTypeError::new_err("Trace takes a numpy array; read_trace takes a file")),
+        if array.extract::<PathBuf>().is_ok() {
+            return Err(PyTypeError::new_err("Trace takes page numbers; read_trace takes a file"));
         }
+        Self::of_array(&array_of(array)?, page_size)
     }
 
     /// Page numbers are below this; of numbered pages as many are referenced.
@@ -272,6 +303,33 @@ impl Trace {
         }
     }
 
+    /// The page numbers in the order of reference.
+    fn __iter__(slf: &Bound<'_, Self>) -> Numbers {
+        Numbers { trace: slf.clone().unbind(), at: 0 }
+    }
+
+    /// Puts a pickled one together.
+    #[classmethod]
+    fn _of(
+        _: &Bound<'_, PyType>,
+        references: &Bound<'_, PyAny>,
+        pages: u32,
+        page_size: u64,
+        described: String,
+    ) -> PyResult<Self> {
+        let references: Vec<u32> = list(references)?;
+        if references.iter().any(|&page| page >= pages) {
+            return Err(error::value(format!("a page number is not below {pages}")));
+        }
+        Ok(Self::own(Stream::new(pages, references), page_size, described))
+    }
+
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let own = slf.get();
+        let arguments = (own.to_numpy(slf.py()), own.pages, own.page_size, &own.described);
+        Ok((slf.get_type().getattr("_of")?, arguments.into_pyobject(slf.py())?.into_any()))
+    }
+
     fn __repr__(&self, py: Python<'_>) -> String {
         let count = |number: f64| pagelab_report::text::count(number);
         let (references, pages) = (count(self.__len__(py) as f64), count(f64::from(self.pages)));
@@ -279,10 +337,24 @@ impl Trace {
     }
 }
 
+#[pymethods]
+impl Numbers {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__(&mut self, py: Python<'_>) -> PyResult<Option<u32>> {
+        let next = self.trace.get().attached(py, |references| Ok(references.get(self.at).copied()))?;
+        self.at += 1;
+        Ok(next)
+    }
+}
+
 /// Reads a recorded trace whole: 4 bytes a reference.
 ///
 /// path: the file, or an open one with `read`, `seek` and `tell`; plain or in gzip, zstd, bzip2 or xz.
-/// format: one of the names that `pagelab mrc --help` lists; None recognises it.
+/// format: one of the names that `pagelab mrc --help` lists, whatever the case and with or without hyphens
+///     (`oracleGeneral`); None recognises it.
 /// page_size: bytes of a page, for traces of byte addresses.
 /// columns: of a csv whose first line does not name them, such as "time,address,rw".
 ///

@@ -50,9 +50,10 @@ def test_what_cannot_be_performed_says_why(notebook):
         pl.run("mapanon", on="hots", notebook=notebook)
     with pytest.raises(pl.PagelabError, match="swap"):
         pl.run("mapanon", on="model:lru", swap="zram", notebook=notebook)
-    with pytest.raises(pl.PagelabError, match="none.db"):
-        pl.Notebook(notebook.with_name("none.db")).run()
-    assert len(pl.Notebook(notebook.with_name("none.db")).runs()) == 0
+    missing = pl.Notebook(notebook.with_name("none.db"))
+    for call in (missing.run, missing.runs, missing.observations, missing.assess, missing.findings):
+        with pytest.raises(pl.PagelabError, match="none.db"):
+            call()
 
 
 def test_a_run_ends_with_the_process_that_asked_for_it(notebook):

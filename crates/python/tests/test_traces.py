@@ -1,8 +1,11 @@
 """Traces in and tables out, against the command line and against plain Python."""
 
+import copy
 import json
 import os
+import pickle
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -72,6 +75,92 @@ def test_other_arrays_are_numbered_by_first_reference():
     for wrong in (np.zeros(3), np.zeros((2, 2), dtype=np.uint32), np.zeros(3, dtype=bool)):
         with pytest.raises((TypeError, ValueError)):
             pl.Trace(wrong)
+
+
+def test_a_trace_may_be_any_list_of_page_numbers(array):
+    pandas, polars, pyarrow = (pytest.importorskip(name) for name in ("pandas", "polars", "pyarrow"))
+    wanted = pl.replay(array, "lru", 50)["misses"]
+    numbers = array.tolist()
+    for one in (numbers, tuple(numbers), pandas.Series(array), polars.Series(array), pyarrow.array(numbers), array.reshape(-1)):
+        assert pl.replay(one, "lru", 50)["misses"] == wanted, type(one)
+        assert len(pl.Trace(one)) == len(array)
+    assert list(pl.Trace(range(3))) == [0, 1, 2] and len(pl.Trace([])) == 0
+    for wrong in ([1.5], ["a"], [[1, 2]], pandas.Series([0.5]), b"12", 7, None, {1, 2}, object()):
+        with pytest.raises((TypeError, ValueError)):
+            pl.Trace(wrong)
+    with pytest.raises(TypeError, match="read_trace takes a file"):
+        pl.Trace("trace.txt")
+
+
+def test_sizes_may_be_any_list_of_numbers(array):
+    pandas = pytest.importorskip("pandas")
+    wanted = pl.replay(array, "lru", [10, 20]).to_dict()
+    for sizes in (np.array([10, 20]), np.array([10, 20], dtype=np.uint16), pandas.Series([10, 20]), (10, 20), range(10, 21, 10)):
+        assert pl.replay(array, "lru", sizes).to_dict() == wanted
+    for one in (np.int64(10), np.array([10]), "10p"):
+        assert pl.replay(array, "lru", one)["misses"] == wanted["misses"][:1]
+
+
+def test_policies_have_the_names_that_were_asked_for(array, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    names = ["s3-fifo", "s3-fifo:small=0.2", "model:2q", "lru-k:2", "w-tinylfu"]
+    for table in (pl.replay(array, names, 50), pl.mrc(array, names, 50), pl.mrc(array, names, 50, sample=0.5)):
+        assert table["policy"] == names
+    frame = pandas.DataFrame.from_arrow(pl.replay(array, names, 50))
+    assert len(frame[frame.policy == "s3-fifo"]) == 1
+    notebook = pl.Notebook(tmp_path / "runs.db")
+    notebook.keep(pl.replay(array, names, 50), "one")
+    assert notebook.runs()["target"] == [
+        "model:s3-fifo:small=0.1,ghost=0.9,promote=2,fill=main",
+        "model:s3-fifo:small=0.2,ghost=0.9,promote=2,fill=main",
+        "model:2q:kin=0.25,kout=0.5",
+        "model:lru-k:2",
+        "model:w-tinylfu:window=0.01",
+    ]
+
+
+def test_traces_and_tables_are_pickled(array, tmp_path):
+    for trace in (pl.Trace(array), pl.pattern("zipf:0.9", pages=100, references=1_000), pl.Trace([])):
+        again = pickle.loads(pickle.dumps(trace))
+        assert (list(again), again.pages, again.page_size) == (list(trace), trace.pages, trace.page_size)
+        assert again.described == trace.described and repr(again) == repr(trace)
+    tables = [
+        pl.replay(array, ["lru", "ws:100"], [10, 20]),
+        pl.mrc(array, ["lru", "opt"], [10, 20], sample=0.5),
+        pl.policies(),
+        pl.wss(array),
+    ]
+    for table in tables:
+        again = copy.deepcopy(pickle.loads(pickle.dumps(table)))
+        assert (again.to_dict(), again.units, repr(again)) == (table.to_dict(), table.units, repr(table))
+        assert again._repr_html_() == table._repr_html_()
+    book = pl.Notebook(tmp_path / "runs.db")
+    assert book.keep(pickle.loads(pickle.dumps(tables[0])), "curve") == ["curve-1", "curve-2"]
+    with pytest.raises(ValueError, match="not below 2"):
+        pl.Trace._of(np.array([0, 2], dtype=np.uint32), 2, 4096, "wrong")
+
+
+def test_tables_and_traces_are_iterated(array):
+    table = pl.replay(array, ["lru", "opt"], [10, 20])
+    rows = list(table)
+    assert len(rows) == len(table) == 4
+    assert {name: [row[name] for row in rows] for name in table.columns} == table.to_dict()
+    assert list(pl.Trace(array)) == array.tolist() and list(pl.pattern("linear", 3, 5)) == [0, 1, 2, 0, 1]
+
+
+def test_a_missing_column_names_those_there_are(array):
+    with pytest.raises(KeyError, match="no column 'miss'; must be one of policy, frames, references, misses"):
+        pl.replay(array, "lru", 10)["miss"]
+
+
+def test_formats_may_be_spelt_as_other_tools_do(tmp_path):
+    file = tmp_path / "trace.bin"
+    records = [(1, 7, 1, -1), (2, 8, 1, 3), (3, 8, 1, -1)]
+    file.write_bytes(b"".join(struct.pack("<IQIq", *record) for record in records))
+    for name in ("oracle-general", "oracleGeneral", "OracleGeneral"):
+        assert list(pl.read_trace(file, format=name)) == [0, 1, 1]
+    with pytest.raises(ValueError, match="unknown trace format 'oracle'"):
+        pl.read_trace(file, format="oracle")
 
 
 def test_a_working_set_is_what_its_window_holds(array):

@@ -1,10 +1,10 @@
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from os import PathLike
 from pathlib import Path
-from typing import IO, Any, Protocol, TypeAlias, final, type_check_only
+from typing import IO, Any, Protocol, SupportsIndex, TypeAlias, final, type_check_only
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 __version__: str
 __all__ = [
@@ -37,6 +37,7 @@ class Table:
     @property
     def units(self) -> dict[str, str]: ...
     def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[dict[str, Any]]: ...
     def __getitem__(self, name: str, /) -> list[Any]: ...
     def to_dict(self) -> dict[str, list[Any]]: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
@@ -44,7 +45,7 @@ class Table:
 
 @final
 class Trace:
-    def __new__(cls, array: NDArray[np.integer[Any]], page_size: int = 4096) -> Trace: ...
+    def __new__(cls, array: ArrayLike, page_size: int = 4096) -> Trace: ...
     @property
     def pages(self) -> int: ...
     @property
@@ -54,6 +55,7 @@ class Trace:
     @property
     def is_lent(self) -> bool: ...
     def __len__(self) -> int: ...
+    def __iter__(self) -> Iterator[int]: ...
     def to_numpy(self) -> NDArray[np.uint32]: ...
 
 @final
@@ -84,8 +86,11 @@ class Policy(Protocol):
     def on_miss(self, page: int, /) -> int | None: ...
 
 _PolicyLike: TypeAlias = str | Callable[[int], Policy]
-_TraceLike: TypeAlias = Trace | NDArray[np.integer[Any]] | str | PathLike[str]
-_Sizes: TypeAlias = int | str | Sequence[int | str]
+_Policies: TypeAlias = _PolicyLike | Iterable[_PolicyLike]
+_TraceLike: TypeAlias = Trace | ArrayLike | PathLike[str]
+# Frames, or a text such as "64M"; numpy's integers are no `int`.
+_Size: TypeAlias = SupportsIndex | str
+_Sizes: TypeAlias = _Size | Iterable[_Size] | NDArray[np.integer[Any]]
 
 def pattern(
     name: str, pages: int = 24_576, references: int = 2_000_000, seed: int = 1, page_size: int = 4096
@@ -99,11 +104,11 @@ def read_trace(
     columns: str | None = None,
 ) -> Trace: ...
 def replay(
-    trace: _TraceLike, policies: _PolicyLike | Sequence[_PolicyLike], sizes: _Sizes, threads: int | None = None
+    trace: _TraceLike, policies: _Policies, sizes: _Sizes, threads: int | None = None
 ) -> Table: ...
 def mrc(
     trace: _TraceLike,
-    policies: _PolicyLike | Sequence[_PolicyLike] | None = None,
+    policies: _Policies | None = None,
     sizes: _Sizes | None = None,
     sample: float | None = None,
 ) -> Table: ...
@@ -138,7 +143,7 @@ class Lab:
         self,
         traces: str | PathLike[str] | Iterable[str | PathLike[str]],
         policies: str | Iterable[str],
-        sizes: int | str | Iterable[int | str],
+        sizes: _Sizes,
         *,
         page_size: int = 4096,
     ) -> Table | dict[str, Table]: ...
@@ -147,7 +152,7 @@ class Lab:
         trace: str | PathLike[str],
         policy: str = "lru",
         *,
-        sizes: int | str | Iterable[int | str] | None = None,
+        sizes: _Sizes | None = None,
         split: str | None = None,
         chunks: int = 16,
         sample: float | None = None,

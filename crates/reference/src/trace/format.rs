@@ -123,8 +123,10 @@ pub struct UnknownFormat(String);
 impl FromStr for Format {
     type Err = UnknownFormat;
 
+    /// Whatever the case, and with or without hyphens: libCacheSim writes `oracleGeneral`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let found = Self::ALL.iter().find(|(_, name, _)| *name == text);
+        let plain = |name: &str| name.replace(['-', '_'], "").to_lowercase();
+        let found = Self::ALL.iter().find(|(_, name, _)| plain(name) == plain(text));
         found.map(|(format, ..)| *format).ok_or_else(|| UnknownFormat(text.to_owned()))
     }
 }
