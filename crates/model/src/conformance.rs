@@ -1,7 +1,7 @@
 //! How the policies stand beside authorities: at how many points (stream × frames) a policy has exactly the misses that
 //! an independent simulator counted.
 //!
-//! `patterns.csv`, `patterns_2025.csv` and `patterns_authors.csv` hold those counts for generated streams, which are the same on every machine,
+//! `patterns.csv`, `patterns_2025.csv`, `patterns_2026.csv` and `patterns_authors.csv` hold those counts for generated streams, which are the same on every machine,
 //! and say how they were made; so the comparison needs nothing but the program.
 
 use std::collections::HashMap;
@@ -11,9 +11,10 @@ use crate::replay::replay;
 use pagelab_reference::{Pattern, Stream};
 
 /// Who counted, and what.
-const TABLES: [(&str, &str); 3] = [
+const TABLES: [(&str, &str); 4] = [
     ("libCacheSim (October 2024)", include_str!("policy/patterns.csv")),
     ("libCacheSim (May 2025)", include_str!("policy/patterns_2025.csv")),
+    ("libCacheSim (August 2026)", include_str!("policy/patterns_2026.csv")),
     ("its authors' program", include_str!("policy/patterns_authors.csv")),
 ];
 

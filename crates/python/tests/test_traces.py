@@ -114,7 +114,7 @@ def test_policies_have_the_names_that_were_asked_for(array, tmp_path):
         "model:s3-fifo:small=0.1,ghost=0.9,promote=2,fill=main",
         "model:s3-fifo:small=0.2,ghost=0.9,promote=2,fill=main",
         "model:2q:kin=0.25,kout=0.5",
-        "model:lru-k:2",
+        "model:lru-k:k=2,history=all",
         "model:w-tinylfu:window=0.01",
     ]
 

@@ -6,6 +6,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::LazyLock;
 
+use super::lru_k::History;
 use super::opt::{NextUse, Opt};
 use super::parameters::Parameters;
 use super::s3_fifo::Fill;
@@ -196,10 +197,13 @@ policies! {
     "Karedla, Love and Wherry 1994; Huang and others, SOSP 2013",
     slru::Slru::new(pages, frames, segments);
 
-    "lru-k" LruK bare { k: u8 = take(2, 1..=16) },
-    "by the K-th last reference",
+    "lru-k" LruK {
+        k: u8 = take(2, 1..=16),
+        history: History = word(&[("all", History::All), ("resident", History::Resident)])
+    },
+    "by the K-th last reference; the pages whose references are remembered (all, or those resident)",
     "O'Neil, O'Neil and Weikum, SIGMOD 1993",
-    lru_k::LruK::new(pages, frames, k);
+    lru_k::LruK::new(pages, frames, k, history);
 
     "car" Car,
     "clock with adaptive replacement",
