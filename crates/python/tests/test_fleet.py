@@ -323,7 +323,7 @@ def test_a_worker_of_another_version_is_refused(cluster, tmp_path):
     address = sorted(client.scheduler_info()["workers"])[0]
     own = lab._version()
     try:
-        for release, commit in [("0.0.9", own.commit), (own.release, "1234567")]:
+        for release, commit in [("0.0.9", own.commit), *([(own.release, "1234567")] if own.commit else [])]:
             client.run(has, release, commit, workers=[address])
             with pytest.raises(pl.VersionError, match=re.escape(f"{address} has {release} ({commit})")):
                 pl.Lab(client, notebook=tmp_path / "fleet.db")
@@ -333,14 +333,15 @@ def test_a_worker_of_another_version_is_refused(cluster, tmp_path):
         client.run(has, *own, workers=[address])
 
 
-def test_a_worker_refuses_a_client_of_another_version(trace):
+def test_a_worker_refuses_a_client_of_another_version(monkeypatch, trace):
     from pagelab import lab
 
-    own = lab._version()
-    assert own.release == pl.__version__ and own.commit, "the tests run from a clone"
-    other = lab._Version(own.release, "1234567")
+    assert lab._version().release == pl.__version__
+    own, other = lab._Version(pl.__version__, "7654321"), lab._Version(pl.__version__, "1234567")
+    monkeypatch.setattr(lab, "_version", lambda: own)
     with pytest.raises(pl.VersionError, match=re.escape(f"has pagelab {own}, the client {other}")):
         lab._replay(other, str(trace), 4096, "lru", 100)
+    assert lab._replay(lab._Version(pl.__version__, None), str(trace), 4096, "lru", 100)[1]["policy"] == "lru"
 
 
 def _begun_again(client, address, killed):
