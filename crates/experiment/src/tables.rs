@@ -157,6 +157,14 @@ pub(crate) mod harness {
         counters = "counters", "sample of the kernel's counters; growing ones as rates" {
             TIME = "time", Nanoseconds, "time since the start";
         }
+        scans = "scans", "phase of the load: a situation, way or step", compare(SCAN_DIRECT, STEAL_DIRECT) {
+            PHASE = "phase", Text, "the phase";
+            SCAN_KSWAPD;
+            STEAL_KSWAPD;
+            SCAN_DIRECT;
+            STEAL_DIRECT;
+            REFAULTS;
+        }
         operations = "operations", "event of the kernel's that was counted", compare(COUNT) {
             OPERATION = "operation", Text, "the event";
             FUNCTION = "function", Text, "the kernel function that was probed";

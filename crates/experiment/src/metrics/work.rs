@@ -26,6 +26,23 @@ metrics! {
     SWITCHES_INVOLUNTARY = "switches.involuntary", Count, Count, Lower,
         "involuntary context switches",
         "Another task took the CPU. A high count means that the machine was busy.";
+    SCAN_KSWAPD = "scan.kswapd", Pages, Count, Lower,
+        "pages scanned by kswapd",
+        "pgscan_kswapd. Of the run's cgroup if it has a limit, otherwise of the whole machine. \
+         Missing if the cgroup's memory.stat does not count it: version 1, or before Linux 6.0. \
+         The machine's counters omit reclaim for a cgroup's limit.";
+    SCAN_DIRECT = "scan.direct", Pages, Count, Lower,
+        "pages scanned by direct reclaim and for memory.reclaim",
+        "pgscan_direct plus pgscan_proactive, which kernels before Linux 6.15 include in the \
+         former. The tasks that need memory scan these pages themselves. Scope as for \
+         scan.kswapd.";
+    STEAL_KSWAPD = "steal.kswapd", Pages, Count, Lower,
+        "pages reclaimed by kswapd",
+        "pgsteal_kswapd. Includes pages demoted to a slower node. Scope as for scan.kswapd.";
+    STEAL_DIRECT = "steal.direct", Pages, Count, Lower,
+        "pages reclaimed by direct reclaim and for memory.reclaim",
+        "pgsteal_direct plus pgsteal_proactive. Divided by scan.direct it is the efficiency of \
+         direct reclaim. Scope as for scan.kswapd.";
     REFAULTS = "refaults", Pages, Count, Lower,
         "pages read again that were in memory a short time ago",
         "See refault. Of the cgroup if its memory.stat counts them, otherwise of the whole \

@@ -28,6 +28,17 @@ impl Symbols {
         Self(all)
     }
 
+    /// Frees them, and gives the memory back to the kernel. It was charged to the limit that this
+    /// process is under, where nothing references it, so reclaim would take it before the load's.
+    pub fn release(self) {
+        drop(self);
+        #[cfg(target_env = "gnu")]
+        // SAFETY: memory that the allocator holds free, to which nothing points.
+        unsafe {
+            libc::malloc_trim(0);
+        }
+    }
+
     /// The function of this name, as the compiler may have renamed it: with some arguments fixed or
     /// taken apart. `None`: there is none, or it is part of its callers (inlined).
     pub fn find(&self, name: &str) -> Option<&str> {

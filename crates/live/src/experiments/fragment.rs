@@ -12,17 +12,19 @@ use pagelab_experiment::build::{Sheet, metrics};
 use pagelab_experiment::experiments::Fragment;
 use pagelab_experiment::experiments::fragment::WAYS;
 use pagelab_experiment::tables::ways;
-use pagelab_experiment::{Failure, Recorder, Result, metrics};
+use pagelab_experiment::{Failure, Recorder, Result, Setting, metrics};
 use pagelab_kernel::files;
 use pagelab_kernel::region::{HugePages, Region, page_size};
 use pagelab_kernel::rusage;
 
 use pagelab_procfs::{chosen, value};
 
+use crate::harness::again;
 use crate::harness::context::ExecutionContext;
 use crate::harness::failure::failed;
 use crate::harness::huge::covered;
 use crate::harness::measurement::Harness;
+use crate::harness::scans::Scans;
 
 const THP: &str = "/sys/kernel/mm/transparent_hugepage";
 const RESERVE: &str = "/proc/sys/vm/min_free_kbytes";
@@ -74,7 +76,12 @@ struct AllocationResult {
 ///
 /// # Errors
 /// Where the kernel has no transparent huge pages, and when it refuses.
-pub fn perform(parameters: &Fragment, context: &ExecutionContext, recorder: &mut dyn Recorder) -> Result<()> {
+pub fn perform(
+    parameters: &Fragment,
+    setting: &Setting,
+    context: &ExecutionContext,
+    recorder: &mut dyn Recorder,
+) -> Result<()> {
     let Some(huge) = files::number(format!("{THP}/hpage_pmd_size")) else {
         let what = "this kernel has no transparent huge pages (CONFIG_TRANSPARENT_HUGEPAGE)";
         return Err(Failure::unsupported(what, "use a kernel with CONFIG_TRANSPARENT_HUGEPAGE"));
@@ -86,12 +93,13 @@ pub fn perform(parameters: &Fragment, context: &ExecutionContext, recorder: &mut
     let proactive = Path::new(PROACTIVE);
     let _proactive = proactive.exists().then(|| SavedSetting::set(proactive.to_owned(), "0")).transpose()?;
     let mut harness = Harness::open(context, recorder)?;
+    let mut scans = Scans::open(context);
     harness.begin();
+    let all = each_way(parameters, huge as usize, &mut scans, recorder)?;
+    let measured = harness.finish();
+    measured.record(recorder)?;
     let mut sheet = Sheet::new(ways::TABLE);
-    let mut all = Vec::new();
-    for (number, way) in WAYS.into_iter().enumerate() {
-        recorder.progress(way, number as u64, WAYS.len() as u64);
-        let seen = ask(parameters, way, huge as usize, recorder)?;
+    for (way, seen) in WAYS.iter().zip(&all) {
         let number = |value: Option<u64>| value.map(|value| value as f64);
         let [stall, success, fail] = seen.compactions.map(number);
         sheet.named(
@@ -107,11 +115,9 @@ pub fn perform(parameters: &Fragment, context: &ExecutionContext, recorder: &mut
                 Some(seen.time as f64),
             ],
         );
-        all.push(seen);
     }
-    let measured = harness.finish();
-    measured.record(recorder)?;
     sheet.record(recorder)?;
+    scans.record(recorder)?;
     let had = |way: usize| all[way].had.map(|had| had as f64);
     let each = |way: usize| {
         let (had, time) = (all[way].had?, all[way].time);
@@ -132,7 +138,26 @@ pub fn perform(parameters: &Fragment, context: &ExecutionContext, recorder: &mut
             (metrics::FRAGMENT_COMPACTION_CPU, all[4].compacting.map(|time| time as f64)),
         ],
     )?;
-    measured.note_scope(recorder)
+    metrics(recorder, measured.scans())?;
+    measured.note_scope(recorder)?;
+    again::look(setting, context, recorder, |recorder| {
+        each_way(parameters, huge as usize, &mut Scans::closed(), recorder).map(drop)
+    })
+}
+
+/// Asks in each way.
+fn each_way(
+    parameters: &Fragment,
+    huge: usize,
+    scans: &mut Scans,
+    recorder: &mut dyn Recorder,
+) -> Result<Vec<AllocationResult>> {
+    let mut all = Vec::new();
+    for (number, way) in (0..).zip(WAYS) {
+        recorder.progress(way, number, WAYS.len() as u64);
+        all.push(ask(parameters, way, huge, scans, recorder)?);
+    }
+    Ok(all)
 }
 
 /// Asks for huge pages in one way.
@@ -140,6 +165,7 @@ fn ask(
     parameters: &Fragment,
     way: &str,
     huge: usize,
+    scans: &mut Scans,
     recorder: &mut dyn Recorder,
 ) -> Result<AllocationResult> {
     let defrag = if way == "direct" { "always" } else { "never" };
@@ -171,6 +197,7 @@ fn ask(
     } else {
         region.advise(HugePages::Wanted).map_err(failed("madvise(MADV_HUGEPAGE)"))?;
     }
+    scans.begin();
     let before = compactions();
     let begun = rusage::thread_time();
     for place in 0..count {
@@ -185,6 +212,7 @@ fn ask(
     }
     let time = rusage::thread_time() - begun;
     let after = compactions();
+    scans.end(way);
     let had = covered(&region).map(|bytes| bytes / huge as u64);
     let grown = |n: usize| before[n].zip(after[n]).map(|(before, after)| after - before);
     Ok(AllocationResult { had, free, blocks, compactions: [grown(0), grown(1), grown(2)], time, compacting })

@@ -60,13 +60,13 @@ pub fn perform(
         Experiment::Populate(parameters) => {
             addressing::perform(parameters, addressing::POPULATE, context, recorder)
         }
-        Experiment::Neighbour(parameters) => neighbour::perform(parameters, context, recorder),
+        Experiment::Neighbour(parameters) => neighbour::perform(parameters, setting, context, recorder),
         Experiment::Bandwidth(parameters) => bandwidth::perform(parameters, context, recorder),
         Experiment::Ksm(parameters) => ksm::perform(parameters, context, recorder),
-        Experiment::Tier(parameters) => tier::perform(parameters, context, recorder),
-        Experiment::Oom(parameters) => oom::perform(parameters, context, recorder),
-        Experiment::Reclaim(parameters) => reclaim::perform(parameters, context, recorder),
-        Experiment::Fragment(parameters) => fragment::perform(parameters, context, recorder),
+        Experiment::Tier(parameters) => tier::perform(parameters, setting, context, recorder),
+        Experiment::Oom(parameters) => oom::perform(parameters, setting, context, recorder),
+        Experiment::Reclaim(parameters) => reclaim::perform(parameters, setting, context, recorder),
+        Experiment::Fragment(parameters) => fragment::perform(parameters, setting, context, recorder),
         Experiment::Clock(parameters) => clock::perform(parameters, context, recorder),
         Experiment::Command(parameters) => command::perform(parameters, context, recorder),
         Experiment::Forkstorm(parameters) => forkstorm::perform(parameters, setting, context, recorder),

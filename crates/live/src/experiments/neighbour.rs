@@ -11,19 +11,21 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use pagelab_experiment::build::{Sheet, metric};
+use pagelab_experiment::build::{Sheet, metric, metrics};
 use pagelab_experiment::experiments::Neighbour;
 use pagelab_experiment::experiments::neighbour::{METRICS, SITUATIONS};
-use pagelab_experiment::{Failure, Recorder, Result, metrics, tables};
+use pagelab_experiment::{Failure, Recorder, Result, Setting, metrics, tables};
 use pagelab_kernel::affinity::allowed;
 use pagelab_kernel::cgroup::Group;
 use pagelab_kernel::region::{Region, page_size};
 use pagelab_kernel::rusage;
 
+use crate::harness::again;
 use crate::harness::context::ExecutionContext;
 use crate::harness::failure::failed;
 use crate::harness::family::{Barrier, Family};
 use crate::harness::measurement::Harness;
+use crate::harness::scans::Scans;
 use crate::harness::timing::bare;
 use crate::harness::touch::Write;
 
@@ -95,6 +97,7 @@ struct Situations<'a> {
 /// Without a limit, and when the kernel refuses.
 pub fn perform(
     parameters: &Neighbour,
+    setting: &Setting,
     context: &ExecutionContext,
     recorder: &mut dyn Recorder,
 ) -> Result<()> {
@@ -105,6 +108,7 @@ pub fn perform(
         ));
     };
     let mut harness = Harness::open(context, recorder)?;
+    let mut scans = Scans::open(context);
     fs::write(shared.join("cgroup.subtree_control"), "+memory")
         .map_err(failed(&format!("handing memory on in {}", shared.display())))?;
     let (victim, neighbour) = (Inner::make(shared, "victim")?, Inner::make(shared, "neighbour")?);
@@ -119,45 +123,61 @@ pub fn perform(
     region.populate(|done, of| recorder.progress("populate", done, of));
     let written = Barrier::new(1).map_err(failed("mapping a page"))?;
     let situations = Situations { parameters, region, victim, neighbour, written };
-    let stock = (allowed().map_err(failed("asking for CPUs"))?.len() * BATCH * page_size()) as u64;
     harness.begin();
-    let mut sheet = Sheet::new(tables::situations::TABLE);
-    let mut all = Vec::new();
-    let mut protected = None;
-    for situation in SITUATIONS {
-        match situation {
-            "low" => situations.victim.write("memory.low", protected.unwrap_or(0))?,
-            "min" => {
-                situations.victim.write("memory.low", 0)?;
-                situations.victim.write("memory.min", protected.unwrap_or(0))?;
-            }
-            _ => {}
-        }
-        let seen = situations.perform(situation, stream.references(), recorder)?;
-        if situation == "alone" {
-            protected = situations.victim.group().charged().map(|bytes| bytes + stock);
-        }
-        sheet.named([situation], seen.row);
-        all.push(seen);
-    }
+    let (all, protected) = situations.all(stream.references(), &mut scans, recorder)?;
     let measured = harness.finish();
-    drop(situations);
     measured.record(recorder)?;
+    let mut sheet = Sheet::new(tables::situations::TABLE);
+    for (situation, seen) in SITUATIONS.iter().zip(&all) {
+        sheet.named([situation], seen.row);
+    }
     sheet.record(recorder)?;
+    scans.record(recorder)?;
     for (names, seen) in METRICS.iter().zip(&all) {
         metric(recorder, names[0], Some(seen.cost))?;
         metric(recorder, names[1], Some(seen.major as f64))?;
         metric(recorder, names[2], seen.refaults)?;
     }
     metric(recorder, metrics::VICTIM_PROTECTED, protected.map(|bytes| bytes as f64))?;
-    measured.note_scope(recorder)
+    metrics(recorder, measured.scans())?;
+    measured.note_scope(recorder)?;
+    again::look(setting, context, recorder, |recorder| {
+        situations.all(stream.references(), &mut Scans::closed(), recorder).map(drop)
+    })
 }
 
 impl Situations<'_> {
+    /// All of them, and the bytes that protect the victim.
+    fn all(
+        &self,
+        stream: &[u32],
+        scans: &mut Scans,
+        recorder: &mut dyn Recorder,
+    ) -> Result<(Vec<NeighbourResult>, Option<u64>)> {
+        let stock = (allowed().map_err(failed("asking for CPUs"))?.len() * BATCH * page_size()) as u64;
+        let mut all = Vec::new();
+        let mut protected = None;
+        for situation in SITUATIONS {
+            let (low, min) = match situation {
+                "low" => (protected, None),
+                "min" => (None, protected),
+                _ => (None, None),
+            };
+            self.victim.write("memory.low", low.unwrap_or(0))?;
+            self.victim.write("memory.min", min.unwrap_or(0))?;
+            all.push(self.perform(situation, stream, scans, recorder)?);
+            if situation == "alone" {
+                protected = self.victim.group().charged().map(|bytes| bytes + stock);
+            }
+        }
+        Ok((all, protected))
+    }
+
     fn perform(
         &self,
         situation: &str,
         stream: &[u32],
+        scans: &mut Scans,
         recorder: &mut dyn Recorder,
     ) -> Result<NeighbourResult> {
         let all: Vec<u32> = (0..self.region.pages() as u32).collect();
@@ -166,6 +186,7 @@ impl Situations<'_> {
             "alone" => None,
             _ => Some(self.begin(situation, recorder)?),
         };
+        scans.begin();
         let (before, written) = (self.victim.counts(), self.written[0].load(Relaxed));
         let start = rusage::thread_up_to_date();
         let (mut done, mut time) = (0, 0);
@@ -179,6 +200,7 @@ impl Situations<'_> {
         }
         let used = rusage::thread_up_to_date() - start;
         let (after, end) = (self.victim.counts(), self.written[0].load(Relaxed));
+        scans.end(situation);
         let charged =
             [&self.victim, &self.neighbour].map(|group| group.group().charged().map(|bytes| bytes as f64));
         drop(neighbour);

@@ -16,18 +16,20 @@ use pagelab_experiment::experiments::Oom;
 use pagelab_experiment::experiments::oom::SITUATIONS;
 use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Level;
-use pagelab_experiment::{Failure, FailureKind, Recorder, Result, tables, warnings};
+use pagelab_experiment::{Failure, FailureKind, Recorder, Result, Setting, tables, warnings};
 use pagelab_kernel::cgroup::Group;
 use pagelab_kernel::files::stalled;
 use pagelab_kernel::region::{Region, page_size};
 
 use pagelab_procfs::value;
 
+use crate::harness::again;
 use crate::harness::clock::{Clock, Monotonic};
 use crate::harness::context::ExecutionContext;
 use crate::harness::failure::failed;
 use crate::harness::family::{Barrier, Family};
 use crate::harness::measurement::Harness;
+use crate::harness::scans::Scans;
 
 /// `oom_score_adj` of all that are not adjusted: should the machine itself run out of memory, they
 /// go first.
@@ -127,32 +129,29 @@ impl OomResult {
 ///
 /// # Errors
 /// Without a limit, and when the kernel refuses.
-pub fn perform(parameters: &Oom, context: &ExecutionContext, recorder: &mut dyn Recorder) -> Result<()> {
+pub fn perform(
+    parameters: &Oom,
+    setting: &Setting,
+    context: &ExecutionContext,
+    recorder: &mut dyn Recorder,
+) -> Result<()> {
     let Some(group) = context.group() else {
         return Err(Failure::unsupported("oom needs a memory limit", "give --memory SIZE"));
     };
     let mut harness = Harness::open(context, recorder)?;
-    harness.begin();
     let total = total(group);
-    let together = group.path().join("memory.oom.group");
+    let mut scans = Scans::open(context);
+    harness.begin();
+    let all = kills(parameters, total, group, &mut scans, recorder)?;
+    let measured = harness.finish();
+    measured.record(recorder)?;
     let mut sheet = Sheet::new(tables::kills::TABLE);
-    let mut all = Vec::new();
-    for situation in SITUATIONS {
-        let grouped = situation == "group";
-        if grouped && !together.exists() {
+    for (situation, seen) in SITUATIONS.iter().zip(&all) {
+        let Some(seen) = seen else {
             let text = "memory.oom.group needs cgroup version 2, so the kills of a group are missing";
             note(recorder, Level::Info, text.to_owned())?;
-            all.push(None);
             continue;
-        }
-        if grouped {
-            fs::write(&together, "1").map_err(failed(&format!("writing 1 to {}", together.display())))?;
-        }
-        let seen = kill(parameters, situation, total, context, recorder);
-        if grouped {
-            fs::write(&together, "0").map_err(failed(&format!("writing 0 to {}", together.display())))?;
-        }
-        let seen = seen?;
+        };
         let highest = seen.highest();
         let killed = || seen.killed.iter().map(|&place| seen.children[place]);
         let one = killed().next().filter(|_| seen.killed.len() == 1);
@@ -183,13 +182,46 @@ pub fn perform(parameters: &Oom, context: &ExecutionContext, recorder: &mut dyn 
             let text = format!("{situation}: {words}, because all fit into the limit: raise --grow");
             warn(recorder, warnings::NO_KILL, text)?;
         }
-        all.push(Some(seen));
     }
-    let measured = harness.finish();
-    measured.record(recorder)?;
     sheet.record(recorder)?;
     record(&all, recorder)?;
-    measured.note_scope(recorder)
+    metrics(recorder, measured.scans())?;
+    scans.record(recorder)?;
+    measured.note_scope(recorder)?;
+    again::look(setting, context, recorder, |recorder| {
+        kills(parameters, total, group, &mut Scans::closed(), recorder).map(drop)
+    })
+}
+
+/// Each situation; `None`: this version of cgroups does not have it.
+fn kills(
+    parameters: &Oom,
+    total: u64,
+    group: Group<'_>,
+    scans: &mut Scans,
+    recorder: &mut dyn Recorder,
+) -> Result<Vec<Option<OomResult>>> {
+    let together = group.path().join("memory.oom.group");
+    let set = |value: &str| {
+        fs::write(&together, value).map_err(failed(&format!("writing {value} to {}", together.display())))
+    };
+    let mut all = Vec::new();
+    for situation in SITUATIONS {
+        let grouped = situation == "group";
+        if grouped && !together.exists() {
+            all.push(None);
+            continue;
+        }
+        if grouped {
+            set("1")?;
+        }
+        let seen = kill(parameters, situation, total, group, scans, recorder);
+        if grouped {
+            set("0")?;
+        }
+        all.push(Some(seen?));
+    }
+    Ok(all)
 }
 
 /// The figures of the situations.
@@ -239,11 +271,10 @@ fn kill(
     parameters: &Oom,
     situation: &str,
     total: u64,
-    context: &ExecutionContext,
+    group: Group<'_>,
+    scans: &mut Scans,
     recorder: &mut dyn Recorder,
 ) -> Result<OomResult> {
-    let group =
-        context.group().ok_or_else(|| Failure::unsupported("oom needs a memory limit", "give --memory"))?;
     let barrier = Barrier::new(8).map_err(failed("making shared memory"))?;
     let mut family = Family::default();
     let mut children = Vec::new();
@@ -273,6 +304,7 @@ fn kill(
             return Err(Failure::refused("the held memory does not fit into the limit", remedy));
         }
     }
+    scans.begin();
     let before = Counts::read(group);
     barrier[LAST].store(Monotonic.now(), Relaxed);
     barrier[GO].store(1, Release);
@@ -295,6 +327,7 @@ fn kill(
         poll(&mut family, recorder)?;
     }
     let after = Counts::read(group);
+    scans.end(situation);
     // Met and killed between two samples: no longer ago than the one before.
     let limited = limited.or_else(|| (after.limit > before.limit).then_some(looked));
     let killed = children.iter().enumerate().filter(|(_, child)| !family.pids().contains(&child.pid));

@@ -14,22 +14,26 @@ use std::thread;
 use pagelab_experiment::build::{Sheet, metrics};
 use pagelab_experiment::experiments::Reclaim;
 use pagelab_experiment::experiments::reclaim::By;
-use pagelab_experiment::{Failure, Recorder, Result, metrics, tables};
+use pagelab_experiment::{Failure, Recorder, Result, Setting, metrics, tables};
 use pagelab_kernel::cgroup::Group;
 use pagelab_kernel::damon::{Kdamond, Scheme, Stats};
 use pagelab_kernel::pagemap::{Snapshot, SnapshotReader};
 use pagelab_kernel::region::{Region, page_size};
 use pagelab_kernel::rusage;
 
+use crate::harness::again;
 use crate::harness::clock::{Clock, Monotonic};
 use crate::harness::context::ExecutionContext;
 use crate::harness::failure::{self, failed};
 use crate::harness::measurement::Harness;
+use crate::harness::scans::Scans;
 use crate::harness::timing::bare;
 use crate::harness::touch::Write;
 
 /// The file of a cgroup that is asked.
 const FILE: &str = "memory.reclaim";
+/// The last pass over the cold part, as a phase.
+const REREAD: &str = "reread";
 
 /// What a step showed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -110,7 +114,12 @@ impl Load {
 ///
 /// # Errors
 /// Without a limit, where the kernel has no such way, and when it refuses.
-pub fn perform(parameters: &Reclaim, context: &ExecutionContext, recorder: &mut dyn Recorder) -> Result<()> {
+pub fn perform(
+    parameters: &Reclaim,
+    setting: &Setting,
+    context: &ExecutionContext,
+    recorder: &mut dyn Recorder,
+) -> Result<()> {
     let Some(group) = context.cgroup.as_deref() else {
         return Err(Failure::unsupported("reclaim needs a cgroup for the load alone", "give --memory SIZE"));
     };
@@ -120,19 +129,51 @@ pub fn perform(parameters: &Reclaim, context: &ExecutionContext, recorder: &mut 
         return Err(Failure::unsupported(what, "use a kernel image of Linux 5.19 or later"));
     }
     let mut harness = Harness::open(context, recorder)?;
+    let mut scans = Scans::open(context);
     let mut load = Load::new(parameters, context, recorder)?;
     harness.begin();
-    let (steps, kdamond) = match parameters.by {
-        By::MemoryReclaim => (asked(parameters, &mut load, group, recorder)?, None),
-        By::Damon => watched(parameters, &mut load, group, recorder)?,
-    };
-    let (begun, start) = (rusage::thread_time(), rusage::thread());
-    bare::<Write>(&load.region, &load.cold);
-    let back = (rusage::thread_time() - begun, (rusage::thread() - start).major);
+    let result = reclaim(parameters, &mut load, group, &mut scans, recorder)?;
     let measured = harness.finish();
     measured.record(recorder)?;
-    report(&steps, &load, kdamond, back, recorder)?;
-    measured.note_scope(recorder)
+    report(&result, &load, recorder)?;
+    metrics(recorder, measured.scans())?;
+    scans.record(recorder)?;
+    measured.note_scope(recorder)?;
+    // Its pages are charged to the cgroup too.
+    drop(load);
+    again::look(setting, context, recorder, |recorder| {
+        let mut load = Load::new(parameters, context, recorder)?;
+        reclaim(parameters, &mut load, group, &mut Scans::closed(), recorder).map(drop)
+    })
+}
+
+/// What the steps showed, and the last pass over the cold part.
+struct ReclaimResult {
+    steps: Vec<Step>,
+    /// Processor time of DAMON's thread from its start.
+    kdamond: Option<u64>,
+    /// Processor time of the pass, and its major faults.
+    reread: (u64, u64),
+}
+
+/// Takes memory step by step, and references the cold part at last.
+fn reclaim(
+    parameters: &Reclaim,
+    load: &mut Load,
+    group: &Path,
+    scans: &mut Scans,
+    recorder: &mut dyn Recorder,
+) -> Result<ReclaimResult> {
+    let (steps, kdamond) = match parameters.by {
+        By::MemoryReclaim => (asked(parameters, load, group, scans, recorder)?, None),
+        By::Damon => watched(parameters, load, group, scans, recorder)?,
+    };
+    scans.begin();
+    let (begun, start) = (rusage::thread_time(), rusage::thread());
+    bare::<Write>(&load.region, &load.cold);
+    let reread = (rusage::thread_time() - begun, (rusage::thread() - start).major);
+    scans.end(REREAD);
+    Ok(ReclaimResult { steps, kdamond, reread })
 }
 
 /// The steps in which the cgroup is asked.
@@ -140,6 +181,7 @@ fn asked(
     parameters: &Reclaim,
     load: &mut Load,
     group: &Path,
+    scans: &mut Scans,
     recorder: &mut dyn Recorder,
 ) -> Result<Vec<Step>> {
     let file = group.join(FILE);
@@ -147,6 +189,7 @@ fn asked(
     for number in 0..parameters.steps {
         let pages = todo / u64::from(parameters.steps - number);
         todo -= pages;
+        scans.begin();
         load.reference(parameters.turns, || false);
         let counts = counted(group);
         let (held, before) = (charged(group), load.away()?);
@@ -155,6 +198,7 @@ fn asked(
         let after = counted(group);
         let major = load.major;
         load.reference(1, || false);
+        scans.end(&(number + 1).to_string());
         steps.push(Step {
             asked: pages * page,
             reclaimed: counts.zip(after).map(|(before, after)| (after.saturating_sub(before)) * page),
@@ -175,6 +219,7 @@ fn watched(
     parameters: &Reclaim,
     load: &mut Load,
     group: &Path,
+    scans: &mut Scans,
     recorder: &mut dyn Recorder,
 ) -> Result<(Vec<Step>, Option<u64>)> {
     let page = page_size() as u64;
@@ -192,6 +237,7 @@ fn watched(
     let mut until = Monotonic.now() + seconds(parameters.lead());
     // What comes before the first step is of it.
     let (mut faults, mut major) = (load.faults, load.major);
+    scans.begin();
     load.reference(parameters.turns, || Monotonic.now() < until);
     let (mut steps, mut todo) = (Vec::new(), parameters.ask);
     for number in 0..parameters.steps {
@@ -206,6 +252,8 @@ fn watched(
             kdamond.stop().map_err(failure::of)?;
         }
         let (left, now) = (charged(group), load.away()?);
+        scans.end(&(number + 1).to_string());
+        scans.begin();
         steps.push(Step {
             asked: pages * page,
             reclaimed: None,
@@ -269,15 +317,9 @@ fn charged(group: &Path) -> Option<i64> {
     Group::new(group).charged()?.try_into().ok()
 }
 
-/// The tables and the figures of all steps; `back` is the processor time of referencing the cold
-/// part at last, and its major faults.
-fn report(
-    steps: &[Step],
-    load: &Load,
-    kdamond: Option<u64>,
-    back: (u64, u64),
-    recorder: &mut dyn Recorder,
-) -> Result<()> {
+/// The tables and the figures of all steps.
+fn report(result: &ReclaimResult, load: &Load, recorder: &mut dyn Recorder) -> Result<()> {
+    let ReclaimResult { steps, kdamond, reread } = result;
     let float = |count: u64| count as f64;
     let mut sheet = Sheet::new(tables::steps::TABLE);
     let mut scheme = Sheet::new(tables::scheme::TABLE);
@@ -322,8 +364,8 @@ fn report(
             (metrics::RECLAIM_APPLIED, all(|step| Some(step.stats?.applied))),
             (metrics::RECLAIM_KDAMOND, kdamond.map(float)),
             (metrics::RECLAIM_HOT_COST, each(float(load.time), float(load.references))),
-            (metrics::RECLAIM_REREAD_FAULTS, Some(float(back.1))),
-            (metrics::RECLAIM_REREAD_COST, each(float(back.0), float(back.1))),
+            (metrics::RECLAIM_REREAD_FAULTS, Some(float(reread.1))),
+            (metrics::RECLAIM_REREAD_COST, each(float(reread.0), float(reread.1))),
         ],
     )
 }

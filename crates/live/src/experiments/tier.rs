@@ -15,7 +15,7 @@ use pagelab_experiment::experiments::Tier;
 use pagelab_experiment::experiments::tier::{BALANCING, DEMOTION, METRICS, SCANNING, SITUATIONS};
 use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Level;
-use pagelab_experiment::{Failure, Recorder, Result, tables};
+use pagelab_experiment::{Failure, Recorder, Result, Setting, tables};
 use pagelab_kernel::affinity::{Pinned, allowed};
 use pagelab_kernel::files::text;
 use pagelab_kernel::kthread::KernelThreads;
@@ -25,10 +25,12 @@ use pagelab_kernel::rusage;
 use pagelab_procfs::value;
 use pagelab_reference::rng::Rng;
 
+use crate::harness::again;
 use crate::harness::context::ExecutionContext;
 use crate::harness::failure::failed;
 use crate::harness::measurement::Harness;
 use crate::harness::processor;
+use crate::harness::scans::Scans;
 use crate::harness::timing::bare;
 use crate::harness::touch::Write;
 
@@ -97,8 +99,14 @@ pub fn beyond_the_fast_node() -> Option<u64> {
 ///
 /// # Errors
 /// On a machine without two nodes, and when the kernel refuses memory or its settings.
-pub fn perform(parameters: &Tier, context: &ExecutionContext, recorder: &mut dyn Recorder) -> Result<()> {
+pub fn perform(
+    parameters: &Tier,
+    setting: &Setting,
+    context: &ExecutionContext,
+    recorder: &mut dyn Recorder,
+) -> Result<()> {
     let mut harness = Harness::open(context, recorder)?;
+    let mut scans = Scans::open(context);
     context.join()?;
     let lacks = || Failure::unsupported("tier needs two nodes with memory", REMEDY);
     let nodes = Nodes::of(*allowed().map_err(failed("reading the CPU affinity"))?.first().ok_or_else(lacks)?)
@@ -110,17 +118,15 @@ pub fn perform(parameters: &Tier, context: &ExecutionContext, recorder: &mut dyn
     for file in SCANNING.iter().filter(|file| Path::new(file).exists()) {
         let _ = fs::write(file, parameters.scan_period.to_string());
     }
+    let mut looks = Sheet::new(tables::tier_pages::TABLE);
     harness.begin();
     let start = rusage::thread_up_to_date();
+    let mut all = machine.all(balances, (&mut looks, &mut scans), recorder)?;
+    let used = rusage::thread_up_to_date() - start;
+    let measured = harness.finish();
+    measured.record(recorder)?;
     let mut sheet = Sheet::new(tables::tiers::TABLE);
-    let mut looks = Sheet::new(tables::tier_pages::TABLE);
-    let mut all = Vec::new();
-    for (n, situation) in SITUATIONS.into_iter().enumerate() {
-        recorder.progress(situation, n as u64, SITUATIONS.len() as u64);
-        let seen = match situation {
-            "on" if !balances => None,
-            _ => Some(machine.perform(situation, &mut looks, recorder)?),
-        };
+    for (situation, seen) in SITUATIONS.iter().zip(&all) {
         let of = |figure: fn(&TierResult) -> f64| seen.as_ref().map(figure);
         let row = [
             of(|seen| seen.cost),
@@ -133,13 +139,10 @@ pub fn perform(parameters: &Tier, context: &ExecutionContext, recorder: &mut dyn
             seen.as_ref().and_then(|seen| seen.kswapd).map(|time| time as f64),
         ];
         sheet.named([situation], row);
-        all.push(seen);
     }
-    let used = rusage::thread_up_to_date() - start;
-    let measured = harness.finish();
-    measured.record(recorder)?;
     sheet.record(recorder)?;
     looks.record(recorder)?;
+    scans.record(recorder)?;
     for (names, seen) in METRICS.iter().zip(&all) {
         metric(recorder, names[0], seen.as_ref().map(|seen| seen.cost))?;
         metric(recorder, names[1], seen.as_ref().map(|seen| seen.mean))?;
@@ -151,8 +154,12 @@ pub fn perform(parameters: &Tier, context: &ExecutionContext, recorder: &mut dyn
     metric(recorder, metrics::TIER_PROMOTED, tiered(on.as_ref().map(|on| on.promoted as f64)))?;
     metric(recorder, metrics::TIER_DEMOTED, tiered(on.as_ref().map(|on| on.demoted as f64)))?;
     metric(recorder, metrics::TIER_HINT_FAULTS, on.as_ref().map(|on| on.hints as f64))?;
-    metrics(recorder, processor::totals(&used))?;
-    machine.remarks(balances, on.as_ref(), recorder)
+    metrics(recorder, processor::totals(&used).into_iter().chain(measured.scans()))?;
+    machine.remarks(balances, on.as_ref(), recorder)?;
+    again::look(setting, context, recorder, |recorder| {
+        let looks = &mut Sheet::new(tables::tier_pages::TABLE);
+        machine.all(balances, (looks, &mut Scans::closed()), recorder).map(drop)
+    })
 }
 
 /// What to do where there are not two nodes.
@@ -205,6 +212,29 @@ impl Machine<'_> {
             numa::place(&region, Policy::Default).map_err(failed("mbind"))?;
         }
         Ok(region)
+    }
+
+    /// Each situation; `None`: the kernel does not have it.
+    fn all(
+        &self,
+        balances: bool,
+        (looks, scans): (&mut Sheet, &mut Scans),
+        recorder: &mut dyn Recorder,
+    ) -> Result<Vec<Option<TierResult>>> {
+        let mut all = Vec::new();
+        for (n, situation) in (0..).zip(SITUATIONS) {
+            recorder.progress(situation, n, SITUATIONS.len() as u64);
+            all.push(match situation {
+                "on" if !balances => None,
+                _ => {
+                    scans.begin();
+                    let seen = self.perform(situation, looks, recorder)?;
+                    scans.end(situation);
+                    Some(seen)
+                }
+            });
+        }
+        Ok(all)
     }
 
     fn perform(&self, situation: &str, looks: &mut Sheet, recorder: &mut dyn Recorder) -> Result<TierResult> {

@@ -7,6 +7,11 @@ use pagelab_experiment::observation::Counter;
 use pagelab_kernel::files::KernelFile;
 use pagelab_procfs::pairs;
 
+/// The source of the machine's counters.
+pub const MACHINE: &str = "vmstat";
+/// That of the cgroup's.
+pub const CGROUP: &str = "memory.stat";
+
 /// The kernel's counters over a run: every one of `/proc/vmstat` and of the cgroup's `memory.stat`,
 /// changed or not, so that an absent name always means that the kernel does not count it.
 #[derive(Debug)]
@@ -17,11 +22,11 @@ pub struct Counters {
 impl Counters {
     /// Opens what exists.
     pub fn open(memory_stat: Option<&Path>) -> Self {
-        let vmstat = ("vmstat", Some(Path::new("/proc/vmstat")));
+        let vmstat = (MACHINE, Some(Path::new("/proc/vmstat")));
         let open = |(name, path): (&'static str, Option<&Path>)| {
             Some((name, KernelFile::open(path?)?, String::with_capacity(1 << 16)))
         };
-        Self { sources: [vmstat, ("memory.stat", memory_stat)].into_iter().filter_map(open).collect() }
+        Self { sources: [vmstat, (CGROUP, memory_stat)].into_iter().filter_map(open).collect() }
     }
 
     /// Reads the values before the run. Allocates nothing.

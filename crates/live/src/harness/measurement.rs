@@ -22,11 +22,12 @@ use pagelab_kernel::files::{Stall, SwapTraffic};
 use pagelab_kernel::rusage::Usage;
 
 use crate::harness::context::ExecutionContext;
-use crate::harness::counters::Counters;
+use crate::harness::counters::{CGROUP, Counters, MACHINE};
 use crate::harness::environment::{self, Steal};
 use crate::harness::microstates::{Microstates, Whose};
 use crate::harness::phase;
 use crate::harness::processor;
+use crate::harness::scans;
 
 /// Instruments that are open, and what they showed at the start.
 #[derive(Debug)]
@@ -221,20 +222,20 @@ impl Measured {
         }
     }
 
-    /// Refaults over the run whose counter's name begins with `name`: the cgroup's where its `memory.stat`
-    /// counts them, else the machine's.
-    pub fn refaults(&self, name: &str) -> Option<f64> {
-        refaults(&self.counters, name)
+    /// What reclaim scanned and took, and refaults, as figures.
+    pub fn scans(&self) -> impl Iterator<Item = Figure> + use<> {
+        scans::METRICS.into_iter().zip(scans::over(&self.counters))
     }
 }
 
-/// See [`Measured::refaults`].
+/// Refaults whose counter's name begins with `name`: the cgroup's where its `memory.stat` counts
+/// them, else the machine's.
 pub fn refaults(counters: &[Counter], name: &str) -> Option<f64> {
     let of = |source: &str| {
         let own = counters.iter().filter(|c| c.source == source && c.name.starts_with(name));
         own.map(|c| (c.after - c.before) as f64).reduce(|a, b| a + b)
     };
-    of("memory.stat").or_else(|| of("vmstat"))
+    of(CGROUP).or_else(|| of(MACHINE))
 }
 
 #[cfg(test)]
@@ -249,9 +250,9 @@ mod tests {
             before: 1,
             after,
         };
-        let machine = counter("vmstat", "workingset_refault_file", 10);
+        let machine = counter(MACHINE, "workingset_refault_file", 10);
         assert_eq!(refaults(std::slice::from_ref(&machine), "workingset_refault"), Some(9.0));
-        let own = [machine, counter("memory.stat", "workingset_refault_anon", 3)];
+        let own = [machine, counter(CGROUP, "workingset_refault_anon", 3)];
         assert_eq!(refaults(&own, "workingset_refault"), Some(2.0));
         assert_eq!(refaults(&own, "workingset_refault_file"), Some(9.0));
         assert_eq!(refaults(&[], "workingset_refault"), None);

@@ -1,5 +1,6 @@
 //! What every experiment on the running kernel is measured with.
 
+pub(crate) mod again;
 pub(crate) mod alone;
 pub(crate) mod area;
 pub(crate) mod bare;
@@ -24,6 +25,7 @@ pub(crate) mod phase;
 pub(crate) mod processor;
 pub mod profile;
 pub(crate) mod samples;
+pub(crate) mod scans;
 pub mod timing;
 pub mod touch;
 pub mod tracer;

@@ -92,7 +92,7 @@ pub fn honours(experiment: &Experiment, condition: &Value) -> Result<(), Dishono
     match condition {
         Value::Functions | Value::Profile(_) if !declared.is_looked_into() => Err((
             format!("runs {} without looking into the kernel", experiment.name()),
-            "leave it out, or use mapanon, mapfile or forkstorm".to_owned(),
+            "leave it out; pagelab targets --honours lists the experiments that allow it".to_owned(),
         )),
         Value::Set(file) => refusal(Path::new(&file.path), &file.value).map_or(Ok(()), Err),
         _ => declared.honours(condition),

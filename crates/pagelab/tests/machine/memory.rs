@@ -172,7 +172,7 @@ fn equal_pages_share_and_a_write_parts_them() {
 /// into the fast one, and the hot set is at its end.
 fn a_hot_set_moves_between_tiers() {
     let lab = Lab::new();
-    let line = "run tier --hot 1024 --positions 1 --seconds 1 --html none --name t";
+    let line = "run tier --hot 1024 --positions 1 --seconds 1 --html none --name t --functions";
     lab.shows(
         &format!("{line} --on kernel:NEW,numa=192M+512M@slow,accel=icount"),
         &["with demotion and balancing"],
@@ -197,6 +197,20 @@ fn a_hot_set_moves_between_tiers() {
         "who is on the fast node was promoted: {promoted:?}"
     );
     assert!(demoted[4].unwrap() > 0.0, "{demoted:?}");
+    let balanced = kept.cell("operations", "migration: page balanced or promoted", "count");
+    assert!(balanced > 0.5 * promoted[4].unwrap(), "{balanced} calls once more, {promoted:?}");
+    // What is demoted is reclaimed from its node, and the situations are all of the run.
+    let stolen = |row: usize| {
+        ["steal.kswapd", "steal.direct"]
+            .map(|name| kept.column("scans", name)[row].unwrap())
+            .iter()
+            .sum::<f64>()
+    };
+    assert!(stolen(4) >= demoted[4].unwrap(), "{} reclaimed, {demoted:?}", stolen(4));
+    for (name, counter) in [("scan.kswapd", "pgscan_kswapd"), ("steal.kswapd", "pgsteal_kswapd")] {
+        let sum: f64 = kept.numbers("scans", name).iter().sum();
+        assert_eq!((Some(sum), kept.metric(name)), (Some(kept.grown(counter)), Some(sum)), "{name}");
+    }
     // Every page is somewhere, by two counts of the kernel's, but for those on their way: a batch
     // of 512 and what reclaim takes at once.
     let of = |name: &str| -> Vec<f64> {

@@ -22,7 +22,7 @@ fn version_one_of_cgroups_is_refused() {
 /// The victim's 8 MiB fit into 16 MiB, and its neighbour's 16 MiB do not fit beside them.
 fn a_neighbour_costs_faults_and_protection_spares_them() {
     let lab = Lab::new();
-    let line = "run neighbour --pages 2048 --references 4000 --neighbour 4096 --memory 16M --html none";
+    let line = "run neighbour --pages 2048 --references 4000 --neighbour 4096 --memory 16M --html none --functions";
     lab.shows(&format!("{line} --name n --on kernel:NEW,accel=icount"), &["with a neighbour"]);
     let kept = lab.kept("n");
     let column = |name: &str| kept.numbers("situations", name);
@@ -36,6 +36,12 @@ fn a_neighbour_costs_faults_and_protection_spares_them() {
     for (ours, cgroups) in major.iter().zip(column("pgmajfault")) {
         assert!((ours - cgroups).abs() <= 16.0, "{major:?}: {cgroups}");
     }
+    // Both loads' reclaim, of which alone there is none.
+    let (scanned, stolen) = (kept.numbers("scans", "scan.direct"), kept.numbers("scans", "steal.direct"));
+    assert_eq!(kept.texts("scans", "phase"), ["alone", "beside", "low", "min"]);
+    assert!(scanned[0] == 0.0 && scanned[1] >= stolen[1] && stolen[1] > 1000.0, "{scanned:?} {stolen:?}");
+    assert!(stolen.iter().sum::<f64>() <= kept.metric("steal.direct").unwrap(), "{stolen:?}");
+    assert!(kept.cell("operations", "reclaim: for a limit", "count") > 100.0, "in a load of its own");
     let (refaults, written) = (column("refaults"), column("written"));
     assert!(refaults[0] == 0.0 && refaults[1] > 0.0, "{refaults:?}");
     // Protected, the victim never waits, and may keep the only CPU until its references are over.

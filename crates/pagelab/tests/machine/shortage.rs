@@ -15,6 +15,7 @@ pub fn tests() -> Vec<Test> {
         a_scheme_that_counts_alone_pages_nothing_out: KERNELS;
         damon_settings_are_undone_and_foreign_ones_left_alone: KERNELS;
         huge_pages_are_few_in_pieces_and_many_after_compaction: KERNELS;
+        scanned_and_reclaimed_pages_are_those_that_the_kernel_counts: KERNELS;
     }
 }
 
@@ -48,7 +49,16 @@ fn the_largest_process_is_killed() {
         "run oom --held 256,2048 --grow 8192 --memory 16M --html none --name o",
         &["the process that holds 2048 was killed"],
     );
-    killed_as_reckoned(&lab.kept("o"));
+    let seen = lab.kept("o");
+    killed_as_reckoned(&seen);
+    // The machine's counters omit reclaim for a cgroup's limit.
+    if std::fs::exists("/sys/fs/cgroup/memory/memory.stat").unwrap() {
+        for name in ["scan.kswapd", "scan.direct", "steal.kswapd", "steal.direct"] {
+            assert_eq!(seen.metric(name), None, "{name}");
+            assert!(seen.column("scans", name).iter().all(Option::is_none), "{name}");
+        }
+        assert!(seen.notes().contains("only cgroup version 2 counts them"), "{}", seen.notes());
+    }
     // Where there is room for all nobody is.
     lab.shows(
         "run oom --held 256 --grow 512 --memory 64M --html none --name r",
@@ -61,7 +71,7 @@ fn a_guest_kills_one_or_all() {
     let lab = Lab::new();
     let line = "run oom --held 256,2048 --grow 8192 --memory 16M --html none --name o";
     lab.shows(
-        &format!("{line} --on kernel:NEW,accel=tcg"),
+        &format!("{line} --functions --on kernel:NEW,accel=tcg"),
         &["with memory.oom.group 3 processes were killed"],
     );
     let seen = lab.kept("o");
@@ -73,13 +83,19 @@ fn a_guest_kills_one_or_all() {
     // still has its memory then.
     let counted = seen.numbers("kills", "oom_kill")[2];
     assert!(counted == 3.0 || counted == 4.0, "the cgroup's own count: {counted}");
+    // In the processes of the three situations once more.
+    let looked = seen.cell("operations", "OOM: victim looked for", "count");
+    assert!(looked >= 3.0, "{looked} calls of out_of_memory");
 }
 
 /// 8 MiB of the mapping are hot and 24 cold: a kernel that knew nothing would take a quarter from
 /// the hot part.
 fn cold_pages_are_reclaimed_before_hot_ones() {
     let lab = Lab::new();
-    lab.shows("run reclaim --html none --name r --on kernel:NEW,accel=icount", &["of 16 MiB asked for"]);
+    lab.shows(
+        "run reclaim --html none --name r --functions --on kernel:NEW,accel=icount",
+        &["of 16 MiB asked for"],
+    );
     let seen = lab.kept("r");
     let had = seen.metric("reclaim.reclaimed").unwrap();
     let out = seen.metric("reclaim.pages").unwrap() * 4096.0;
@@ -90,6 +106,14 @@ fn cold_pages_are_reclaimed_before_hot_ones() {
     assert!((had - out).abs() < MIB, "{had} reclaimed, {out} gone");
     let freed = seen.metric("reclaim.freed").unwrap();
     assert!((freed - had).abs() < MIB, "{had} reclaimed, {freed} less charged");
+    // Nothing reclaims but what was asked for.
+    let [scanned, stolen] = ["scan.direct", "steal.direct"].map(|name| seen.metric(name).unwrap());
+    assert!((stolen - had / 4096.0).abs() < 128.0, "{stolen} pages in all, {had} bytes in the steps");
+    assert!(scanned >= stolen, "{scanned} pages scanned, {stolen} reclaimed");
+    assert_eq!((seen.metric("scan.kswapd"), seen.metric("steal.kswapd")), (Some(0.0), Some(0.0)));
+    assert_eq!(seen.texts("scans", "phase")[7..], ["8", "reread"]);
+    let refaults = seen.cell("scans", "reread", "refaults");
+    assert!(refaults > 0.0 && refaults <= seen.metric("refaults").unwrap(), "{refaults} refaults at last");
     let cold = seen.metric("reclaim.cold").unwrap();
     assert!(cold > 0.75 && cold <= 1.0, "{cold} of them cold");
     assert!(seen.metric("reclaim.cost").unwrap() > 0.0);
@@ -99,6 +123,11 @@ fn cold_pages_are_reclaimed_before_hot_ones() {
         (seen.metric("reclaim.reread.faults").unwrap(), seen.metric("reclaim.mistakes").unwrap());
     assert!(back > 0.0 && back <= away("out.cold"), "{back} faults");
     assert!(mistakes <= away("out.hot"), "{mistakes} faults");
+    // The load once more: at least one call per step, and a fault for each page that comes back.
+    let calls = |what: &str| seen.cell("operations", what, "count");
+    assert!(calls("reclaim: for a limit") >= 8.0, "{}", calls("reclaim: for a limit"));
+    let again = calls("fault: from swap");
+    assert!((0.9..1.1).contains(&(again / (back + mistakes))), "{again} calls once more, {back} {mistakes}");
 }
 
 /// What is the machine's own, or a kernel's without it, is left alone.
@@ -230,7 +259,7 @@ test "$(cat $kdamonds/nr_kdamonds)" = 1 || exit 19
 
 fn huge_pages_are_few_in_pieces_and_many_after_compaction() {
     let lab = Lab::new();
-    let line = "run fragment --html none --name f";
+    let line = "run fragment --html none --name f --functions";
     lab.shows(&format!("{line} --on kernel:OLD,accel=tcg"), &["huge pages allocated in fragmented memory"]);
     let seen = lab.kept("f");
     let had = seen.numbers("ways", "had");
@@ -250,7 +279,85 @@ fn huge_pages_are_few_in_pieces_and_many_after_compaction() {
     };
     assert_eq!(grown("thp_fault_alloc"), whole + pieces + direct + compacted, "{had:?}");
     assert!(grown("thp_collapse_alloc") >= collapse, "{had:?}");
+    // Filling is in none of the ways.
+    for (name, counter) in [
+        ("scan.kswapd", "pgscan_kswapd"),
+        ("scan.direct", "pgscan_direct"),
+        ("steal.kswapd", "pgsteal_kswapd"),
+        ("steal.direct", "pgsteal_direct"),
+    ] {
+        assert_eq!(seen.metric(name), Some(grown(counter)), "{name}");
+        let ways: f64 = seen.numbers("scans", name).iter().sum();
+        assert!(ways <= grown(counter), "{name}: {ways}");
+    }
     let (stall, success) = (seen.numbers("ways", "stall"), seen.numbers("ways", "success"));
     assert_eq!(stall[..2], [0.0, 0.0], "no compaction where there is to be none");
     assert!(stall[2] > 0.0 && success[2] > 0.0, "{stall:?} {success:?}");
+    let calls = seen.cell("operations", "compaction: for an allocation", "count");
+    assert!(calls > 0.5 * stall[2], "{calls} calls once more, {stall:?}");
+}
+
+/// Performed inside a guest with two nodes: a shell reads the kernel's counters before and after
+/// each experiment, of the root cgroup or of the machine, and what pagelab says must agree. Three
+/// seconds on either side, for the kernel sums a cgroup's counters every two.
+fn scanned_and_reclaimed_pages_are_those_that_the_kernel_counts() {
+    const SCRIPT: &str = r#"
+export PAGELAB_STATE_DIR=/tmp/state HOME=/tmp
+mkdir -p /tmp/state
+cd /tmp
+counter() {
+  found=0
+  while read -r name value; do
+    test "$name" != "$2" || found=$value
+  done <"$1"
+  echo "$found"
+}
+grown() {
+  sum=0
+  for one; do
+    sum=$((sum + $(counter after $one) - $(counter before $one)))
+  done
+  echo "$sum"
+}
+metric() {
+  while IFS=, read -r run repetition outcome kind name item row unit value text; do
+    test "$kind $name" != "metric $1" || echo "${value%.*}"
+  done <csv
+}
+agree() {
+  ours=$(metric $1)
+  shift
+  kernels=$(grown "$@")
+  apart=$((ours - kernels))
+  echo "$experiment: $* grew by $kernels, recorded are $ours" >>said
+  test -n "$ours" && test ${apart#-} -le 192 || { cat said >&2; exit 11; }
+}
+for experiment in reclaim neighbour oom tier; do
+  file=/sys/fs/cgroup/memory.stat
+  case $experiment in
+    reclaim) line="" ;;
+    neighbour) line="--pages 2048 --references 4000 --neighbour 4096 --memory 16M" ;;
+    oom) line="--held 256,2048 --grow 8192 --memory 16M --swap zram" ;;
+    tier) line="--hot 512 --positions 1 --seconds 0.4" file=/proc/vmstat ;;
+  esac
+  sleep 3
+  cat $file >before
+  PAGELAB run $experiment $line --html none --name $experiment -q >out 2>&1 || { cat out >&2; exit 12; }
+  sleep 3
+  cat $file >after
+  PAGELAB export $experiment --format csv >csv
+  for what in scan steal; do
+    agree $what.kswapd pg${what}_kswapd
+    agree $what.direct pg${what}_direct pg${what}_proactive
+  done
+  agree refaults workingset_refault_anon workingset_refault_file
+  test $(($(metric scan.kswapd) + $(metric scan.direct))) -gt 1000 || { cat said >&2; exit 13; }
+done
+test $(metric steal.kswapd) -gt 0 || { cat said >&2; exit 14; }
+"#;
+    let lab = Lab::new();
+    let script = SCRIPT.replace("PAGELAB ", concat!(env!("CARGO_BIN_EXE_pagelab"), " "));
+    let line = "run command --memory none --html none --on kernel:NEW,accel=tcg,numa=512M+1G@slow -- sh -c";
+    let output = lab.command(line).arg(script).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }

@@ -73,6 +73,10 @@ impl Declaration for Fragment {
         tables::ALL
     }
 
+    fn is_looked_into(&self) -> bool {
+        true
+    }
+
     fn requires(&self) -> Vec<Feature> {
         vec![Feature::Disposable]
     }

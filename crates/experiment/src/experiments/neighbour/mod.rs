@@ -87,6 +87,10 @@ impl Declaration for Neighbour {
         tables::ALL
     }
 
+    fn is_looked_into(&self) -> bool {
+        true
+    }
+
     fn tasks(&self, _: u64) -> Tasks {
         Tasks::processes(1)
     }

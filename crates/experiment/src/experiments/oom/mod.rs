@@ -68,6 +68,10 @@ impl Declaration for Oom {
         tables::ALL
     }
 
+    fn is_looked_into(&self) -> bool {
+        true
+    }
+
     fn tasks(&self, _: u64) -> Tasks {
         Tasks::processes(self.held.len() as u64 + 1)
     }

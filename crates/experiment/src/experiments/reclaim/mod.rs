@@ -133,6 +133,10 @@ impl Declaration for Reclaim {
         tables::ALL
     }
 
+    fn is_looked_into(&self) -> bool {
+        true
+    }
+
     /// By DAMON a thread references the hot part meanwhile.
     fn tasks(&self, _: u64) -> Tasks {
         Tasks::threads(u64::from(self.by == By::Damon))

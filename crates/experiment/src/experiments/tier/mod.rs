@@ -116,6 +116,10 @@ impl Declaration for Tier {
         tables::ALL
     }
 
+    fn is_looked_into(&self) -> bool {
+        true
+    }
+
     fn contradiction(&self) -> Option<Contradiction> {
         self.pages.is_some_and(|pages| pages < self.hot.saturating_mul(2)).then_some((
             "hot",

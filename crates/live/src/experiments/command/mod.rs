@@ -86,7 +86,6 @@ pub fn perform(command: &Command, context: &ExecutionContext, recorder: &mut dyn
         (metrics::FAULTS_MINOR, Some(used.minor as f64)),
         (metrics::FAULTS_MAJOR, Some(used.major as f64)),
         (metrics::IO_READ, Some(used.read as f64)),
-        (metrics::REFAULTS, measured.refaults("workingset_refault")),
         (metrics::SWITCHES_VOLUNTARY, Some(used.voluntary as f64)),
         (metrics::SWITCHES_INVOLUNTARY, Some(used.involuntary as f64)),
         (metrics::MEMORY_PEAK, of_one.map(|peak| peak as f64).into_iter().chain(sampled).reduce(f64::max)),
@@ -98,7 +97,8 @@ pub fn perform(command: &Command, context: &ExecutionContext, recorder: &mut dyn
         (metrics::POLLS_CPU, Some(watched.cost.as_nanos() as f64)),
         (metrics::COMMAND_STATUS, watched.status.and_then(|status| status.code()).map(f64::from)),
     ];
-    metrics(recorder, figures.into_iter().chain(measured.pressure(measured.swap)))?;
+    let pressure = measured.pressure(measured.swap).into_iter().chain(measured.scans());
+    metrics(recorder, figures.into_iter().chain(pressure))?;
     report(&watched.samples, recorder)?;
     measured.states(Whose::Descendants, None, recorder)?;
     measured.note_scope(recorder)?;

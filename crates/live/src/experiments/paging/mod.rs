@@ -59,7 +59,7 @@ use crate::harness::failure::failed;
 use crate::harness::measurement::Harness;
 use crate::harness::timing::{Tally, Timed};
 use crate::harness::touch::{Mixed, Page, Touch, Word, Write};
-use crate::harness::{calibrate, content, doubt, huge, marker, operations, phase, profile, timing};
+use crate::harness::{again, calibrate, content, doubt, huge, marker, phase, timing};
 
 /// References between two checks of whether to go on, where nothing is timed.
 const BARE: usize = 20_000;
@@ -216,19 +216,7 @@ impl Task<'_> {
         if self.backing == Backing::Anonymous {
             huge.report(recorder)?;
         }
-        if self.setting.functions {
-            operations::count(true, recorder, |recorder| self.bare::<T>(file.as_ref(), recorder))?;
-        }
-        match self.setting.profile.unwrap_or(0) {
-            0 => Ok(()),
-            frequency => {
-                // Of all repetitions at the same moment: they have the same samples.
-                phase::wait(self.context.repetition.map(|_| 0));
-                profile::take(frequency, true, recorder, |_, recorder| {
-                    self.bare::<T>(file.as_ref(), recorder)
-                })
-            }
-        }
+        again::look(self.setting, self.context, recorder, |recorder| self.bare::<T>(file.as_ref(), recorder))
     }
 
     /// Of how many references one is timed.

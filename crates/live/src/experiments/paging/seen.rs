@@ -75,7 +75,8 @@ pub fn report(
     // Up to the last window and no further: on some kernels swap is counted for the whole machine.
     let swap = seen.swap_before.zip(seen.windows.last().and_then(|window| window.swap));
     let swap = swap.map(|(before, after)| growth(before, after));
-    metrics(recorder, figures.into_iter().chain(measured.pressure(swap)))?;
+    let pressure = measured.pressure(swap).into_iter().chain(measured.scans());
+    metrics(recorder, figures.into_iter().chain(pressure))?;
     let kinds: [Histogram; 3] = std::array::from_fn(|kind| seen.tally.kinds[kind].histogram(KINDS[kind]));
     let (interrupted, nanoseconds) = seen.tally.interrupted;
     let uninterrupted = (kinds[0].sum - nanoseconds) as f64 / (kinds[0].count() - interrupted) as f64;
