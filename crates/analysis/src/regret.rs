@@ -54,7 +54,7 @@ impl Regret {
 pub fn of_run(run: &Run) -> Result<Option<Regret>, PatternError> {
     let declared = run.header.experiment.declaration();
     let Load::References(paging, backing) = declared.load() else { return Ok(None) };
-    let populated = backing == Backing::Anonymous;
+    let populated = backing != Backing::File;
     let (Some(kernel), Some(present)) =
         (median(&run.values(metrics::FAULTS_MAJOR)), median(&run.values(metrics::PAGES_PRESENT)))
     else {

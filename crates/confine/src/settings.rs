@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use pagelab_kernel::settings::{THP, counterpart, write};
-use pagelab_kernel::{settings, thp};
+use pagelab_kernel::{hugetlb, settings, thp};
 
 use super::journal::Journal;
 use super::problem::{Problem, not_noted};
@@ -111,9 +111,16 @@ pub fn apply(settings: &[(PathBuf, String)], journal: &mut Journal) -> Result<Ap
         match WriteResult::of(&value, &now) {
             WriteResult::Yes => {}
             WriteResult::Otherwise => {
+                let remedy = match path == Path::new(hugetlb::PAGES) {
+                    true => "use fewer pages: the kernel has free memory in one piece for no more".to_owned(),
+                    false => format!(
+                        "use a value that this kernel accepts, such as --set {}={now}",
+                        path.display()
+                    ),
+                };
                 return Err(unavailable(
                     format!("{} was set to {value} and holds {now}", path.display()),
-                    format!("use a value that this kernel accepts, such as --set {}={now}", path.display()),
+                    remedy,
                 ));
             }
             WriteResult::Unknown => {

@@ -292,7 +292,9 @@ pub(crate) use words;
 mod tests {
     use super::*;
     use crate::experiments::reclaim::{Action, By};
-    use crate::experiments::{Access, Beside, Child, Mapping, PagesOf, Paging, Touch, Work, Workers};
+    use crate::experiments::{
+        Access, Backing, Beside, Child, Mapping, PagesOf, Paging, Touch, Work, Workers,
+    };
     use crate::setting::{Mode, Swap};
 
     #[test]
@@ -300,6 +302,7 @@ mod tests {
         let all = [
             Access::stored_and_typed(),
             Action::stored_and_typed(),
+            Backing::stored_and_typed(),
             Beside::stored_and_typed(),
             By::stored_and_typed(),
             Child::stored_and_typed(),

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use pagelab_caches::Geometry;
 use pagelab_experiment::build::note;
 use pagelab_experiment::declaration::Refusal;
-use pagelab_experiment::experiments::Load;
+use pagelab_experiment::experiments::{Backing, Load};
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::setting::{Mode, Thp, names};
 use pagelab_experiment::{
@@ -418,7 +418,9 @@ impl Guest {
             Err(Unsupported::new(name, What::Condition("trace".to_owned()), why, remedy))
         };
         let Options { accel, cpus, trace, .. } = &self.options;
-        let references = matches!(request.experiment.declaration().load(), Load::References(..));
+        let declared = request.experiment.declaration();
+        let references = matches!(declared.load(), Load::References(..));
+        let huge = matches!(declared.load(), Load::References(_, Backing::Hugetlb));
         let large = |mode| matches!(mode, Mode::Always | Mode::Madvise);
         match trace {
             None => Ok(()),
@@ -434,6 +436,10 @@ impl Guest {
             Some(Trace::Cache) if *accel != Accel::Icount => refuse(
                 "counts misses only with a clock of instructions and repeatable addresses",
                 "use accel=icount",
+            ),
+            Some(Trace::Cache) if huge => refuse(
+                "takes the load's pages for base pages, as QEMU does not tell the size of a translation",
+                "use --backing anon, or trace=functions",
             ),
             Some(Trace::Cache) if request.asked.thp.iter().flat_map(Thp::modes).any(large) => refuse(
                 "takes the load's pages for base pages, as QEMU does not tell the size of a translation",

@@ -97,6 +97,10 @@ fn every_conflict_of_parameters_is_refused_on_both() {
         ("mapanon", r#"{"syncs": 2}"#, "", "syncs"),
         ("mapfile", r#"{"syncs": 2}"#, "", "syncs"),
         ("mapanon", r#"{"touch": "write", "writes": "5%"}"#, "", "writes"),
+        ("mapfile", r#"{"backing": "shmem"}"#, "", "backing"),
+        ("mapanon", r#"{"backing": "hugetlb"}"#, "memory=64M", "memory=64M"),
+        ("mapanon", r#"{"backing": "hugetlb"}"#, "swap=zram", "swap=zram"),
+        ("mapanon", r#"{"backing": "shmem"}"#, "thp=always", "thp=always"),
         ("vmtest", r#"{"mapping": "shared", "pages_of": "hugetlb"}"#, "", "pages-of"),
         ("vmtest", r#"{"process_size": "4K", "sizes": "4G"}"#, "", "1048577 threads"),
         ("faultscale", r#"{"beside": "map", "as_": "processes"}"#, "", "beside"),
@@ -143,6 +147,7 @@ fn guest_limits_are_checked_before_boot() {
     let folder = tempfile::tempdir().unwrap();
     for (options, name, parameters, asked, word) in [
         ([("ram", "1G")], "ksm", "{}", "", "CONFIG_KSM"),
+        ([("ram", "1G")], "mapanon", r#"{"backing": "hugetlb"}"#, "", "CONFIG_HUGETLBFS"),
         ([("ram", "1G")], "reclaim", r#"{"by": "damon"}"#, "", "CONFIG_DAMON"),
         ([("ram", "1G")], "mapanon", "{}", "swap=zram", "CONFIG_ZRAM"),
         ([("ram", "1G")], "mapanon", "{}", "set=/sys/kernel/mm/lru_gen/enabled=y", "CONFIG_LRU_GEN"),

@@ -14,6 +14,7 @@ pub mod error;
 pub mod files;
 pub mod geometry;
 pub mod hierarchy;
+pub mod hugetlb;
 pub mod init;
 pub mod kthread;
 pub mod lifetime;

@@ -1,9 +1,9 @@
 //! Which pages of a region are present and which are swapped.
 //!
 //! Anonymous pages: `/proc/self/pagemap`, whose bits "present" (63) and "swapped" (62) every process
-//! may read about itself; present means mapped by this process. File pages: mincore(2), which says
-//! whether the page cache has the page, mapped or not. (The kernel hides that from a process that
-//! neither owns nor may write the file; the scratch file is the process's own.)
+//! may read about itself; present means mapped by this process. Pages of files and of shared memory:
+//! mincore(2), which says whether the page cache has the page, mapped or not. (The kernel hides that
+//! from a process that neither owns nor may write the file; the scratch file is the process's own.)
 //!
 //! All memory is allocated in advance: a look during a run is charged to nobody's memory limit.
 
@@ -64,7 +64,7 @@ impl SnapshotReader {
         Ok(Self { source: Source::Pagemap(File::open("/proc/self/pagemap")?), buffer: vec![0; BLOCK * 8] })
     }
 
-    /// Reads regions of a file.
+    /// Reads regions of a file, or of shared memory, which is one of the kernel's.
     pub fn file() -> Self {
         Self { source: Source::Mincore, buffer: vec![0; BLOCK] }
     }

@@ -17,6 +17,7 @@ use rustix::fs::{Advice as FileAdvice, fadvise};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
 use crate::content::Filler;
+use crate::hugetlb;
 
 /// A mapping of whole pages; unmapped when dropped.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub struct Region {
     base: NonNull<u8>,
     pages: usize,
     page_size: usize,
+    /// Bytes mapped: those of the pages, rounded up to whole huge pages where it is made of these.
+    mapped: usize,
 }
 
 /// What the kernel is told about huge pages in a region.
@@ -93,14 +96,17 @@ impl Region {
         Self::mapped(length(pages)?, MapFlags::SHARED)
     }
 
-    /// Maps private anonymous memory of `pages` base pages from the huge pages that the administrator
-    /// set aside; the kernel rounds up to whole huge pages of its default size.
+    /// Maps private anonymous memory of `pages` base pages from the huge pages that are set aside,
+    /// whole ones of the default size.
     ///
     /// # Errors
-    /// When there are too few.
-    pub fn huge(pages: usize, huge_page: usize) -> io::Result<Self> {
-        let length = length(pages)?.next_multiple_of(huge_page);
-        Self::mapped(length, MapFlags::PRIVATE | MapFlags::HUGETLB)
+    /// When there are too few, or the kernel has none.
+    pub fn huge(pages: usize) -> io::Result<Self> {
+        let huge_page = hugetlb::page_size().ok_or(io::ErrorKind::Unsupported)? as usize;
+        let mapped = length(pages)?.next_multiple_of(huge_page);
+        let mut region = Self::mapped(mapped, MapFlags::PRIVATE | MapFlags::HUGETLB)?;
+        region.pages = pages;
+        Ok(region)
     }
 
     /// Maps `pages` pages of `file` from page `first` on, shared, for reading.
@@ -119,7 +125,8 @@ impl Region {
 
     fn new(base: *mut u8, pages: usize) -> io::Result<Self> {
         let base = NonNull::new(base).ok_or_else(|| io::Error::other("mapped at address 0"))?;
-        Ok(Self { base, pages, page_size: page_size() })
+        let page_size = page_size();
+        Ok(Self { base, pages, page_size, mapped: pages * page_size })
     }
 
     /// Advises the kernel about huge pages; a kernel without them refuses, and none are used.
@@ -236,7 +243,7 @@ impl Region {
 impl Drop for Region {
     fn drop(&mut self) {
         // SAFETY: the range is this mapping, and nobody holds a reference into it.
-        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.bytes()) };
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.mapped) };
     }
 }
 

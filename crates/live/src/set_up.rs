@@ -6,6 +6,7 @@ use pagelab_confine::{Confinement, OwnSwap, Problem, SetUp, SwapSource, cgroup, 
 use pagelab_experiment::experiments::Dishonoured;
 use pagelab_experiment::setting::{Swap, Thp};
 use pagelab_experiment::{Experiment, Failure, Result, Setting};
+use pagelab_kernel::hugetlb;
 use pagelab_kernel::region::page_size;
 use pagelab_kernel::settings::{SWAPPINESS, THP};
 use pagelab_kernel::thp;
@@ -43,7 +44,7 @@ pub fn for_load(experiment: &Experiment, setting: &Setting, page: u64, swap_devi
 /// The same on the running kernel, with the files of its settings.
 ///
 /// # Errors
-/// Why not and what to do instead, of a size of huge pages that this kernel does not have.
+/// Why not and what to do instead, of huge pages that this kernel does not have.
 pub fn set_up(
     experiment: &Experiment,
     setting: &Setting,
@@ -59,6 +60,12 @@ pub fn set_up(
     match setting.swappiness {
         Some(value) if of_cgroup => set_up.cgroup_swappiness = Some(value),
         value => settings.extend(value.map(|value| (SWAPPINESS.into(), value.to_string()))),
+    }
+    let set_aside = experiment.footprint(page_size() as u64).hugetlb;
+    if set_aside > 0 {
+        let no = || ("has a kernel without hugetlb pages".to_owned(), hugetlb::REMEDY.to_owned());
+        let pages = hugetlb::with_more(set_aside).ok_or_else(no)?;
+        settings.push((hugetlb::PAGES.into(), pages.to_string()));
     }
     settings.append(&mut set_up.settings);
     set_up.settings = settings;

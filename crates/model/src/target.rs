@@ -272,6 +272,11 @@ impl PagingModel {
             let why = "models which pages are in memory, and no disk that a file is brought to";
             return Err(Unsupported::new(target, what, why, "leave it out, or run it on host"));
         }
+        if paging.backing != Paging::default().backing {
+            let what = What::Parameter("backing".to_owned());
+            let why = "models anonymous memory only";
+            return Err(Unsupported::new(target, what, why, "leave it out, or run it on host"));
+        }
         if paging.content != Content::default() {
             let what = What::Parameter("content".to_owned());
             return Err(Unsupported::new(

@@ -135,6 +135,10 @@ impl Pager {
         let declared = experiment.declaration();
         let paging = match declared.load() {
             Load::References(paging, Backing::Anonymous) => paging,
+            Load::References(_, Backing::Shmem | Backing::Hugetlb) => {
+                let what = What::Parameter("backing".to_owned());
+                return refuse(what, "pages anonymous memory only", "leave it out, or run it on host");
+            }
             Load::Program(command) => return self.performs_program(target, command),
             _ => {
                 let remedy = format!("use mapanon or command, or run {} on host", experiment.name());

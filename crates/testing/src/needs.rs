@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Every name that a need may have, and so every word of `PAGELAB_TEST_REQUIRE`.
-pub(crate) const NAMES: [&str; 32] = [
+pub(crate) const NAMES: [&str; 33] = [
     "alone",
     "root",
     "limits",
@@ -30,6 +30,7 @@ pub(crate) const NAMES: [&str; 32] = [
     "zram",
     "zswap",
     "thp-sizes",
+    "hugetlb",
     "cgroup-1",
     "ksm",
     "disk",

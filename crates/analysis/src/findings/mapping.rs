@@ -164,7 +164,8 @@ pub fn past_the_limit(runs: &[&Run]) -> Option<Finding> {
 /// Of a run of mapanon: its parameters, and those with the conditions as far as they are not order, size and limit.
 fn way(run: &Run) -> Option<(&Paging, (Paging, Setting))> {
     let paging = run.header.experiment.parameters::<Paging>()?;
-    let Load::References(_, Backing::Anonymous) = run.header.experiment.declaration().load() else {
+    let Load::References(_, Backing::Anonymous | Backing::Shmem) = run.header.experiment.declaration().load()
+    else {
         return None;
     };
     let Paging { pages, references, pattern, seed, .. } = Paging::default();

@@ -33,17 +33,30 @@ pub struct Footprint {
     pub anonymous: u64,
     /// Files of its own.
     pub file: u64,
+    /// Huge pages that are set aside for it (hugetlb): no limit is charged for them, and they are
+    /// never swapped.
+    pub hugetlb: u64,
 }
 
 impl Footprint {
     /// So many pages of `page_size` bytes, of anonymous memory.
     pub fn pages(pages: u64, page_size: u64) -> Self {
-        Self { anonymous: pages.saturating_mul(page_size), file: 0 }
+        Self::anonymous(pages.saturating_mul(page_size))
     }
 
-    /// Both together.
+    /// So many bytes of anonymous memory.
+    pub fn anonymous(bytes: u64) -> Self {
+        Self { anonymous: bytes, ..Self::default() }
+    }
+
+    /// So many bytes of files.
+    pub fn file(bytes: u64) -> Self {
+        Self { file: bytes, ..Self::default() }
+    }
+
+    /// All together.
     pub fn total(self) -> u64 {
-        self.anonymous.saturating_add(self.file)
+        self.anonymous.saturating_add(self.file).saturating_add(self.hugetlb)
     }
 }
 
@@ -127,6 +140,8 @@ pub enum Feature {
     Ksm,
     /// The data access monitor.
     Damon,
+    /// Huge pages that can be set aside.
+    Hugetlb,
     /// Two nodes of memory.
     TwoNodes,
     /// A clock in which accesses to memory take time.

@@ -131,13 +131,14 @@ macro_rules! experiments {
 experiments! {
     /// References to one anonymous mapping, each timed (Gorman 2002)
     #[command(
-        before_help = "Examples:\n  pagelab run mapanon --pattern zipf:0.9 --memory 64M --repeat 5\n  pagelab run mapanon --on host,swap=file --on host,swap=zram --repeat 8\n",
+        before_help = "Examples:\n  pagelab run mapanon --pattern zipf:0.9 --memory 64M --repeat 5\n  pagelab run mapanon --on host,swap=file --on host,swap=zram --repeat 8\n  pagelab run mapanon --backing shmem --memory 64M --swap zram\n",
         mut_args(|option| if option.get_id() == "syncs" { option.hide(true) } else { option })
     )]
     Mapanon(Paging as paging::anonymous),
     /// References to one mapping of a file, each timed
     #[command(
-        before_help = "Examples:\n  pagelab run mapfile --pattern uniform --memory 128M\n  pagelab run mapfile --touch write --name dirty-pages\n  pagelab run mapfile --touch word --writes 5% --syncs 10 --memory 64M\n"
+        before_help = "Examples:\n  pagelab run mapfile --pattern uniform --memory 128M\n  pagelab run mapfile --touch write --name dirty-pages\n  pagelab run mapfile --touch word --writes 5% --syncs 10 --memory 64M\n",
+        mut_args(|option| if option.get_id() == "backing" { option.hide(true) } else { option })
     )]
     Mapfile(Paging as paging::file),
     /// Throughput against active virtual memory, and its knees (Irlam 1990)

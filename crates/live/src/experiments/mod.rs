@@ -45,9 +45,7 @@ pub fn perform(
     recorder: &mut dyn Recorder,
 ) -> Result<()> {
     match experiment {
-        Experiment::Mapanon(paging) => {
-            paging::perform(paging, Backing::Anonymous, setting, context, recorder)
-        }
+        Experiment::Mapanon(paging) => paging::perform(paging, paging.backing, setting, context, recorder),
         Experiment::Mapfile(paging) => paging::perform(paging, Backing::File, setting, context, recorder),
         Experiment::Vmtest(parameters) => vmtest::perform(parameters, context, recorder),
         Experiment::Latency(parameters) => latency::perform(parameters, context, recorder),

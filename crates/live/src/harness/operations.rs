@@ -34,7 +34,9 @@ fn wanted(with_functions: bool) -> Vec<(&'static str, Option<Counted>)> {
         let symbols = Symbols::read();
         let found = |function| functions::find(function, symbols.as_ref()?).map(str::to_owned);
         list.extend(FUNCTIONS.iter().map(|f| (f.what, found(f).map(Counted::Function))));
-        symbols.map_or((), Symbols::release);
+        if let Some(symbols) = symbols {
+            symbols.release();
+        }
     }
     list
 }

@@ -13,7 +13,7 @@ use pagelab_experiment::experiments::Feature;
 use pagelab_experiment::setting::{Limit, Swap, Thp, Value};
 use pagelab_experiment::{What, words};
 use pagelab_kernel::region::page_size;
-use pagelab_kernel::{damon, geometry, numa, perf, settings, thp};
+use pagelab_kernel::{damon, geometry, hugetlb, numa, perf, settings, thp};
 use pagelab_reference::room::available;
 use rustix::fs::{Access, access};
 
@@ -169,6 +169,14 @@ fn feature(feature: &Feature, guest: bool) -> Result<(), Lacking> {
             "use a kernel built with CONFIG_KSM",
         ),
         Feature::Damon => damon::available().map_err(|(why, remedy)| (What::Machine, why, remedy)),
+        Feature::Hugetlb if !Path::new(hugetlb::PAGES).exists() => no(
+            What::Machine,
+            format!("has a kernel without hugetlb pages ({} is missing)", hugetlb::PAGES),
+            hugetlb::REMEDY,
+        ),
+        Feature::Hugetlb => {
+            writable(Path::new(hugetlb::PAGES)).map_err(|(why, remedy)| (What::Machine, why, remedy))
+        }
         Feature::TwoNodes if numa::with_memory().len() < 2 => {
             no(What::Experiment, "has all its memory in one node".into(), tier::REMEDY)
         }

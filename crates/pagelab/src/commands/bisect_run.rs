@@ -189,7 +189,7 @@ struct Work {
 impl Work {
     fn of(arguments: &Arguments, good: &Run) -> Self {
         let experiment = match (&arguments.pattern, good.header.experiment.declaration().load()) {
-            (Some(pattern), Load::References(paging, Backing::Anonymous)) => {
+            (Some(pattern), Load::References(paging, backing)) if backing != Backing::File => {
                 Experiment::Mapanon(Paging { pattern: pattern.clone(), ..paging.clone() })
             }
             _ => good.header.experiment.clone(),

@@ -1,6 +1,7 @@
 //! Tests of the program that say what they need of the machine: see crates/testing. One file alone:
 //! `cargo test -p pagelab --test machine guest::`.
 
+mod backings;
 mod book;
 mod bounds;
 #[path = "../common/mod.rs"]
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
     // listens do not.
     register_conditional_shutdown(SIGINT, 130, Arc::new(AtomicBool::new(true))).unwrap();
     let files = [
+        backings::tests(),
         book::tests(),
         bounds::tests(),
         compressed::tests(),

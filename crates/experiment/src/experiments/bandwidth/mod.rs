@@ -68,7 +68,7 @@ impl Bandwidth {
 impl Declaration for Bandwidth {
     /// The greatest working set.
     fn footprint(&self, page_size: u64) -> Footprint {
-        Footprint { anonymous: self.sweep().greatest(page_size), file: 0 }
+        Footprint::anonymous(self.sweep().greatest(page_size))
     }
 
     fn primary(&self) -> Option<MetricId> {

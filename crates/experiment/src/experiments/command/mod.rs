@@ -131,7 +131,7 @@ impl Declaration for Command {
     /// What it is expected to hold.
     fn footprint(&self, page_size: u64) -> Footprint {
         let most = self.max_memory.or(self.sweep_memory.map(|(_, most)| most)).unwrap_or(DEFAULT_MAX_MEMORY);
-        Footprint { anonymous: most.bytes(page_size), file: 0 }
+        Footprint::anonymous(most.bytes(page_size))
     }
 
     fn primary(&self) -> Option<MetricId> {

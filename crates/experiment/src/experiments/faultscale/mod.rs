@@ -135,13 +135,18 @@ impl Declaration for Faultscale {
         match self.work {
             Work::Build => {
                 let compilers = most.saturating_mul(u64::from(self.copies));
-                Footprint { anonymous: compilers.saturating_mul(48 << 20), file: 1 << 20 }
+                Footprint {
+                    anonymous: compilers.saturating_mul(48 << 20),
+                    file: 1 << 20,
+                    ..Footprint::default()
+                }
             }
             Work::File => Footprint {
                 anonymous: beside.saturating_mul(page_size),
                 file: self.pages.saturating_mul(page_size),
+                ..Footprint::default()
             },
-            _ => Footprint { anonymous: mappings, file: 0 },
+            _ => Footprint::anonymous(mappings),
         }
     }
 

@@ -124,7 +124,7 @@ declared!(Seqread);
 
 impl Declaration for Fileread {
     fn footprint(&self, page_size: u64) -> Footprint {
-        Footprint { anonymous: 0, file: self.files().greatest(page_size) }
+        Footprint::file(self.files().greatest(page_size))
     }
 
     fn primary(&self) -> Option<MetricId> {
@@ -151,7 +151,7 @@ impl Declaration for Fileread {
 
 impl Declaration for Seqread {
     fn footprint(&self, page_size: u64) -> Footprint {
-        Footprint { anonymous: 0, file: self.size.bytes(page_size) }
+        Footprint::file(self.size.bytes(page_size))
     }
 
     fn primary(&self) -> Option<MetricId> {

@@ -53,7 +53,7 @@ impl Declaration for Forkstorm {
     /// The copies' pages and those of as many children.
     fn footprint(&self, page_size: u64) -> Footprint {
         let each = self.pages.saturating_add(self.touch).saturating_mul(page_size).saturating_add(4 << 20);
-        Footprint { anonymous: each.saturating_mul(u64::from(self.copies)), file: 0 }
+        Footprint::anonymous(each.saturating_mul(u64::from(self.copies)))
     }
 
     fn primary(&self) -> Option<MetricId> {

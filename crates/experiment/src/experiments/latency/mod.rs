@@ -66,7 +66,7 @@ impl Latency {
 impl Declaration for Latency {
     /// The greatest working set, which is held in one kind of pages at a time.
     fn footprint(&self, page_size: u64) -> Footprint {
-        Footprint { anonymous: self.sweep().greatest(page_size), file: 0 }
+        Footprint::anonymous(self.sweep().greatest(page_size))
     }
 
     fn primary(&self) -> Option<MetricId> {

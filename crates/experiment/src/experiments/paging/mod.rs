@@ -12,11 +12,13 @@ use std::str::FromStr;
 use pagelab_reference::Pattern;
 use serde::{Deserialize, Serialize};
 
-use super::declaration::{Contradiction, Declaration, FAULT, Feature, Footprint, HIT, Load};
+use super::declaration::{
+    Contradiction, Declaration, Dishonoured, FAULT, Feature, Footprint, HIT, Load, USUAL_LIMIT,
+};
 use super::{Content, WriteShare, Writes};
 use crate::declaration::{declared, words};
 use crate::metrics::{ACCESS_HIT_P50, ACCESS_MAJOR_P50, ACCESS_MEAN, FAULTS_MAJOR, MetricId};
-use crate::setting::Mode;
+use crate::setting::{Limit, Mode, Setting, Value};
 use crate::tables::{TableId, tables};
 
 tables! {
@@ -52,14 +54,22 @@ tables! {
 }
 
 /// What a mapping is backed by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Backing {
-    /// Anonymous private memory.
+    /// Private anonymous memory.
+    #[serde(rename = "anon")]
+    #[value(name = "anon")]
     Anonymous,
+    /// A shared mapping of the kernel's own tmpfs, swapped like anonymous memory.
+    Shmem,
+    /// Huge pages that are set aside for the run; never swapped, and no limit is charged.
+    Hugetlb,
     /// A shared mapping of a file of the mapping's size.
+    #[value(skip)]
     File,
 }
+words!(Backing);
 
 /// What one reference does to its page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
@@ -111,6 +121,10 @@ pub struct Paging {
     /// Touch every page twice (last to first) before the measured references
     #[arg(long)]
     pub warm: bool,
+    /// The mapping's memory: anonymous, shared (shmem), or huge pages set aside for the run
+    /// (hugetlb)
+    #[arg(long, value_enum, default_value = "anon")]
+    pub backing: Backing,
 }
 declared!(Paging);
 
@@ -159,7 +173,7 @@ pub(super) struct Mapped<'a>(&'a Paging, Backing);
 
 /// `mapanon`.
 pub(super) fn anonymous(paging: &Paging) -> Mapped<'_> {
-    Mapped(paging, Backing::Anonymous)
+    Mapped(paging, paging.backing)
 }
 
 /// `mapfile`.
@@ -171,8 +185,9 @@ impl Declaration for Mapped<'_> {
     fn footprint(&self, page_size: u64) -> Footprint {
         let bytes = self.0.pages.saturating_mul(page_size);
         match self.1 {
-            Backing::Anonymous => Footprint { anonymous: bytes, file: 0 },
-            Backing::File => Footprint { anonymous: 0, file: bytes },
+            Backing::Anonymous | Backing::Shmem => Footprint::anonymous(bytes),
+            Backing::Hugetlb => Footprint { hugetlb: bytes, ..Footprint::default() },
+            Backing::File => Footprint::file(bytes),
         }
     }
 
@@ -215,7 +230,10 @@ impl Declaration for Mapped<'_> {
             ));
         }
         let syncs = paging.syncs != Paging::default().syncs;
-        if syncs && *backing == Backing::Anonymous {
+        if *backing == Backing::File && paging.backing != Backing::Anonymous {
+            return Some(("backing", "is the file in mapfile", "use mapanon"));
+        }
+        if syncs && *backing != Backing::File {
             return Some(("syncs", "has no file to bring to the disk in mapanon", "use mapfile"));
         }
         (syncs && paging.write_share().is_none()).then_some((
@@ -234,11 +252,37 @@ impl Declaration for Mapped<'_> {
             Content::File(file) => Some(Feature::File("content", file.clone())),
             _ => None,
         };
-        trace.into_iter().chain(content).collect()
+        let hugetlb = (self.1 == Backing::Hugetlb).then_some(Feature::Hugetlb);
+        trace.into_iter().chain(content).chain(hugetlb).collect()
+    }
+
+    /// No limit is charged for huge pages that are set aside.
+    fn usual(&self) -> Setting {
+        match self.1 {
+            Backing::Hugetlb => Setting::unlimited(),
+            _ => Setting { memory: Some(Limit::Of(USUAL_LIMIT)), ..Setting::default() },
+        }
+    }
+
+    fn honours(&self, condition: &Value) -> Result<(), Dishonoured> {
+        let (why, remedy) = match (self.1, condition) {
+            (Backing::Hugetlb, Value::Memory(Limit::Of(_))) => {
+                ("charges no memory limit for hugetlb pages", "use --memory none or --backing shmem")
+            }
+            (Backing::Hugetlb, Value::Swap(_) | Value::SwapSize(_) | Value::Swappiness(_)) => {
+                ("never swaps hugetlb pages", "leave it out, or use --backing shmem")
+            }
+            (Backing::Shmem | Backing::Hugetlb, Value::Thp(_)) => (
+                "sets transparent huge pages for anonymous memory only",
+                "leave it out, or use --backing anon",
+            ),
+            _ => return Ok(()),
+        };
+        Err((why.to_owned(), remedy.to_owned()))
     }
 
     fn own_huge_pages(&self) -> Option<Mode> {
-        (self.1 == Backing::Anonymous).then_some(Mode::Never)
+        matches!(self.1, Backing::Anonymous | Backing::Shmem).then_some(Mode::Never)
     }
 
     fn is_looked_into(&self) -> bool {

@@ -115,11 +115,9 @@ impl Declaration for Vmtest {
     fn footprint(&self, page_size: u64) -> Footprint {
         let greatest = self.sweep().greatest(page_size);
         match self.mapping {
-            Mapping::Shared => {
-                Footprint { anonymous: self.process_size.bytes(page_size).min(greatest), file: 0 }
-            }
-            Mapping::Private => Footprint { anonymous: greatest, file: 0 },
-            Mapping::File => Footprint { anonymous: 0, file: greatest },
+            Mapping::Shared => Footprint::anonymous(self.process_size.bytes(page_size).min(greatest)),
+            Mapping::Private => Footprint::anonymous(greatest),
+            Mapping::File => Footprint::file(greatest),
         }
     }
 

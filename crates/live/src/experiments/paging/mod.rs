@@ -5,7 +5,7 @@
 //! 1. The beginning of the stream is generated, all buffers are allocated, the clock is calibrated, the file (if
 //!    any) is written and dropped from the page cache, and everything is locked in memory.
 //! 2. The memory cgroup is joined: what follows is charged to it, what came before is not.
-//! 3. The region is mapped and, if anonymous, every page is written once.
+//! 3. The region is mapped and, unless it is a file, every page is written once.
 //! 4. The references are made in 240 windows. Between two windows, on nobody's time, the cheap
 //!    figures are read; at 16 points (start, end, 14 between) the page map too; and the stream is generated on,
 //!    a million references at a time (`feed`). After a reading the caches are cold, which is in the times of the next
@@ -18,7 +18,9 @@
 //! Anonymous memory is advised `MADV_NOHUGEPAGE` unless the setting says otherwise: the experiment
 //! is about base pages. Under `thp=always` nothing is advised, under `thp=madvise` `MADV_HUGEPAGE`;
 //! so of sizes of which one is `madvise`. How far huge pages then cover the mapping is in the
-//! figures (`huge`). A file is mapped shared with the kernel's own read-ahead and fault-around.
+//! figures (`huge`). A file is mapped shared with the kernel's own read-ahead and fault-around;
+//! shared memory (shmem) has fault-around too. Huge pages that are set aside (hugetlb) are there
+//! before the worker starts, by a setting of the run.
 //!
 //! Elapsed time, faults, context switches and the windows' times cover the references alone: what
 //! happens between windows and the classification of references in doubt is not in the elapsed
@@ -213,7 +215,7 @@ impl Task<'_> {
             output.report(recorder)?;
         }
         compressed.report(recorder)?;
-        if self.backing == Backing::Anonymous {
+        if self.backing != Backing::File {
             huge.report(recorder)?;
         }
         again::look(self.setting, self.context, recorder, |recorder| self.bare::<T>(file.as_ref(), recorder))
@@ -277,21 +279,26 @@ impl Task<'_> {
         Ok(())
     }
 
-    /// The file to map, on disk and out of the page cache; `None` for anonymous memory.
+    /// The file to map, on disk and out of the page cache; `None` where memory is mapped.
     fn file(&self, pages: usize, recorder: &mut dyn Recorder) -> Result<Option<File>> {
-        if self.backing == Backing::Anonymous {
+        if self.backing != Backing::File {
             return Ok(None);
         }
         self.context.write_filled("mapfile", pages, &self.filler, recorder).map(Some)
     }
 
-    /// Maps the region and, if anonymous, populates it.
+    /// Maps the region and, if it is memory, populates it.
     fn map(&self, pages: usize, file: Option<&File>, recorder: &mut dyn Recorder) -> Result<Region> {
         let doing = format!("mapping {pages} pages");
         if let Some(file) = file {
             return Region::file(file, pages).map_err(failed(&doing));
         }
-        let region = Region::anonymous(pages).map_err(failed(&doing))?;
+        let region = match self.backing {
+            Backing::Shmem => Region::shared(pages),
+            Backing::Hugetlb => Region::huge(pages),
+            Backing::Anonymous | Backing::File => Region::anonymous(pages),
+        };
+        let region = region.map_err(failed(&doing))?;
         let huge = self.huge_pages();
         // A kernel without huge pages refuses to forbid them, and all is well.
         if let (Err(error), HugePages::Wanted) = (region.advise(huge), huge) {
@@ -355,13 +362,15 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
             doubt,
             plan,
             harness,
-            resident: ResidentSet::open(),
+            // Huge pages that are set aside are not among the process's resident ones.
+            resident: ResidentSet::open().filter(|_| task.backing != Backing::Hugetlb),
             others: None,
             reader: match task.backing {
-                Backing::Anonymous => {
+                Backing::Anonymous | Backing::Hugetlb => {
                     SnapshotReader::anonymous().map_err(failed("opening /proc/self/pagemap"))?
                 }
-                Backing::File => SnapshotReader::file(),
+                // Of a page of tmpfs that is in swap the page table says nothing.
+                Backing::Shmem | Backing::File => SnapshotReader::file(),
             },
             reads_ahead: task.backing == Backing::File,
             seen: RawResult {

@@ -9,8 +9,6 @@ use pagelab_kernel::mappings;
 use pagelab_kernel::region::{HugePages, Region, page_size};
 use pagelab_kernel::rusage::{self, Usage};
 
-use pagelab_procfs::value;
-
 use super::laps::{END, Laps};
 use crate::harness::clock::{Clock, Monotonic};
 use crate::harness::family::Barrier;
@@ -139,7 +137,7 @@ impl Order {
             (Mapping::File, Some(file)) => Region::part(file, index * self.pages, self.pages),
             _ => {
                 let region = match self.pages_of {
-                    PagesOf::Hugetlb => Region::huge(self.pages, huge_page_size())?,
+                    PagesOf::Hugetlb => Region::huge(self.pages)?,
                     _ => Region::anonymous(self.pages)?,
                 };
                 // Refused by kernels without huge pages, where it is not needed.
@@ -149,12 +147,6 @@ impl Order {
             }
         }
     }
-}
-
-/// The default size of a huge page, bytes.
-fn huge_page_size() -> usize {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    value(&text, "Hugepagesize").map_or(2 << 20, |bytes| bytes as usize)
 }
 
 /// Reads the first byte of every page in turn, `most` reads at most; the reads made.
