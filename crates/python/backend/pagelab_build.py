@@ -29,7 +29,7 @@ def get_requires_for_build_wheel(config_settings=None):
 
 
 def commit():
-    """The commit that the sources are of, with a digest of what was changed since; None outside a clone."""
+    """The commit of the sources, with a digest of what was changed since; None outside a clone."""
 
     def git(*words):
         return subprocess.run(["git", "-C", WORKSPACE, *words], check=True, capture_output=True).stdout

@@ -107,8 +107,9 @@ fn points(
 /// sizes: frames as numbers, or texts: "64M" (bytes), "400p" (pages), "10%" (of the trace's pages); one or a list.
 /// threads: of the built-in policies; None: every core.
 ///
-/// Gives a Table with a row for each policy and size: policy (as asked for), frames (pages), references, misses (the first reference
-/// to each page included), miss_ratio (misses per reference), mean_resident (pages; of policies of variable space).
+/// Gives a Table with a row for each policy and size: policy (as asked for), frames (pages),
+/// references, misses (the first reference to each page included), miss_ratio (misses per reference),
+/// mean_resident (pages; of policies of variable space).
 /// Runs without the interpreter's lock, but for classes of your own; Ctrl-C ends it.
 #[pyfunction]
 #[pyo3(signature = (trace, policies, sizes, threads=None))]

@@ -155,7 +155,8 @@ pub fn framed(page: &str) -> String {
 /// A pickled column: name, unit, kind, values.
 type Pickled<'py> = (String, String, String, Bound<'py, PyAny>);
 
-/// The stream of pickled curves: whether they are of `mrc`, name, page size, references, pages, sample.
+/// The stream of pickled curves: whether they are of `mrc`, name, page size, references, pages,
+/// sample.
 type PickledStream = (bool, String, u64, u64, u64, Option<f64>);
 
 /// The kinds of pickled columns.

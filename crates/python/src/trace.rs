@@ -19,9 +19,10 @@ use crate::{error, watch};
 
 /// A reference stream: page numbers in the order of reference, one dimension, 32 bits each.
 ///
-/// Made by `read_trace`, `pattern`, or from page numbers: `Trace(numbers)`, a numpy array or what numpy makes one of (a
-/// list, a Series, an Arrow array). A contiguous array of dtype uint32 whose numbers are dense (the greatest below four times the different ones) is used where it lies,
-/// without a copy: do not change it while a call works on it. Others are numbered by their first reference.
+/// Made by `read_trace`, `pattern`, or from page numbers: `Trace(numbers)`, a numpy array or what
+/// numpy makes one of (a list, a Series, an Arrow array). A contiguous array of dtype uint32 whose
+/// numbers are dense (the greatest below four times the different ones) is used where it lies, without
+/// a copy: do not change it while a call works on it. Others are numbered by their first reference.
 #[pyclass(frozen, module = "pagelab")]
 pub struct Trace {
     references: References,
@@ -353,8 +354,8 @@ impl Numbers {
 /// Reads a recorded trace whole: 4 bytes a reference.
 ///
 /// path: the file, or an open one with `read`, `seek` and `tell`; plain or in gzip, zstd, bzip2 or xz.
-/// format: one of the names that `pagelab mrc --help` lists, whatever the case and with or without hyphens
-///     (`oracleGeneral`); None recognises it.
+/// format: one of the names that `pagelab mrc --help` lists, whatever the case and with or without
+///     hyphens (`oracleGeneral`); None recognises it.
 /// page_size: bytes of a page, for traces of byte addresses.
 /// columns: of a csv whose first line does not name them, such as "time,address,rw".
 ///

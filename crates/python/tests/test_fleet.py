@@ -205,7 +205,7 @@ def test_an_error_of_the_system_on_a_worker_is_no_lost_scheduler(lab, tmp_path):
 
 
 def rewrite(path, seed, keep):
-    """Another trace of the same length in the place of a trace; its times and inode stay where `keep` says so."""
+    """Another trace of the same length in its place; with `keep` its times and inode stay."""
     before = os.stat(path)
     pages = pl.pattern("zipf:0.8", pages=20_000, references=600_000, seed=seed).to_numpy().astype(np.uint64)
     if keep:

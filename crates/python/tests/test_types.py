@@ -1,4 +1,4 @@
-"""The stub says what the module has: names, arguments and their defaults, by mypy's stubtest; and what may be given."""
+"""The stub says what the module has, by mypy's stubtest, and checkers know what may be given."""
 
 import subprocess
 import sys

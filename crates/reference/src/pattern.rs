@@ -112,7 +112,8 @@ impl Pattern {
         self.stream_with(pages, references, seed, &mut unwatched)
     }
 
-    /// As [`Pattern::stream`]; `progress` is told now and then how far it is, from 0 to 1, and may end it.
+    /// As [`Pattern::stream`]; `progress` is told now and then how far it is, from 0 to 1, and may
+    /// end it.
     ///
     /// # Errors
     /// As [`Pattern::stream`]; [`PatternError::Stopped`].

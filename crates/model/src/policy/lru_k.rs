@@ -2,9 +2,10 @@
 //! among those the least recently used goes.
 //!
 //! Source: E. J. O'Neil, P. E. O'Neil and G. Weikum, "The LRU-K page replacement algorithm for database disk buffering",
-//! SIGMOD 1993. References count each by itself (a correlated reference period of 0). What is known of a page is
-//! kept for ever (an infinite retained information period), or while it is resident (a period of 0), as libCacheSim
-//! does. A heap finds the victim; a hit leaves it alone, for the times of a resident page only grow.
+//! SIGMOD 1993. References count each by itself (a correlated reference period of 0). What is known
+//! of a page is kept for ever (an infinite retained information period), or while it is resident (a
+//! period of 0), as libCacheSim does. A heap finds the victim; a hit leaves it alone, for the times
+//! of a resident page only grow.
 
 use super::Policy;
 use super::heap::Heap;

@@ -11,7 +11,7 @@ def binary() -> Path:
 
 
 def commit() -> str | None:
-    """The commit that this wheel was built from, with a digest of what was changed since; None where that is unknown."""
+    """The commit of this wheel, with a digest of what was changed since; None where it is unknown."""
     try:
         return binary().with_name("commit").read_text() or None
     except FileNotFoundError:

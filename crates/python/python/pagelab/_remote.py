@@ -1,4 +1,4 @@
-"""Where workers find a trace, a path or a URL: what tells that it changed, and failures as exceptions that travel."""
+"""Traces of workers, at a path or a URL: what tells that one changed, and failures that travel."""
 
 import hashlib
 import os
@@ -25,8 +25,8 @@ def is_url(path: str) -> bool:
 
 
 def _failure(url: str, error: Exception) -> Exception:
-    """Why a URL cannot be read: fsspec raises FileNotFoundError for most reasons, and the exceptions of HTTP clients cannot be
-    pickled."""
+    """Why a URL cannot be read: fsspec raises FileNotFoundError for most reasons, and the
+    exceptions of HTTP clients cannot be pickled."""
     causes: list[BaseException] = []
     cause: BaseException | None = error
     while cause is not None:

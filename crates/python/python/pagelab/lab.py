@@ -158,7 +158,7 @@ def _perform(version: _Version, words: list[str], behind: list[str], key: str) -
 
 
 class _Contents:
-    """The contents of traces that tasks read: results of two contents of one trace are not put together."""
+    """The contents of traces that tasks read: results of two of one trace are not put together."""
 
     def __init__(self) -> None:
         self._read: dict[str, str] = {}
@@ -407,7 +407,8 @@ class Lab:
             for future in as_completed(futures):
                 if future.cancelled():
                     raise lost()
-                # "lost" is a result whose worker died before it was fetched: `result` waits until it is computed again.
+                # "lost" is a result whose worker died before it was fetched: `result` waits until
+                # it is computed again.
                 try:
                     result = future.result()
                 except (OSError, CancelledError) as error:
