@@ -2,8 +2,9 @@
 
 mod cgroup;
 mod process;
+mod running;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -14,14 +15,14 @@ use pagelab_experiment::experiments::Command;
 use pagelab_experiment::{Run, Setting, Size, TargetSpec, words};
 use pagelab_reference::room;
 
+use self::running::{Output, Running};
 use super::run;
 use crate::context::Context;
 use crate::failure::usage;
 use crate::summary::Detail;
 use crate::sweep::{self, Sweep};
 
-/// The headings of the options of one kind only.
-const RUNNING: &str = "Options for a running process or cgroup";
+/// The heading of the options of one kind only.
 const PROGRAM: &str = "Options for a program";
 
 /// The arguments.
@@ -54,15 +55,8 @@ pub struct Arguments {
     /// The running process (its number) or cgroup (its path, or the last part of it)
     #[arg(value_name = "PID|CGROUP", conflicts_with = "program", required_unless_present = "program")]
     of: Option<String>,
-    /// The time limit of the measurement, in seconds
-    #[arg(long = "for", help_heading = RUNNING, value_name = "SECONDS", default_value_t = 60, conflicts_with = "program", value_parser = clap::value_parser!(u32).range(12..=86_400))]
-    seconds: u32,
-    /// The share of the time for which the tasks may stall because of the measurement
-    #[arg(long, help_heading = RUNNING, value_name = "SHARE", default_value = "1%", conflicts_with = "program", value_parser = stall)]
-    max_stall: f64,
-    /// Measure again this many seconds after each measurement, and print the change
-    #[arg(long, help_heading = RUNNING, value_name = "SECONDS", conflicts_with = "program", value_parser = clap::value_parser!(u32).range(1..=86_400))]
-    watch: Option<u32>,
+    #[command(flatten)]
+    running: Running,
     /// The largest limit: the first run has it [default: a third of the memory available]
     #[arg(long, help_heading = PROGRAM, value_name = "SIZE", conflicts_with = "of")]
     max_memory: Option<Size>,
@@ -92,13 +86,6 @@ pub struct Arguments {
     program: Vec<String>,
 }
 
-impl Arguments {
-    /// The file for the page, if one is wanted.
-    fn page(&self) -> Option<&Path> {
-        (self.html.as_os_str() != "none").then_some(&self.html)
-    }
-}
-
 /// The smallest limit that is tried: less holds no program.
 const MIN_MEMORY: u64 = 1 << 20;
 
@@ -111,12 +98,6 @@ fn factor(text: &str) -> Result<f64, &'static str> {
     factor.ok_or("write a number above 1, such as 10")
 }
 
-fn stall(text: &str) -> Result<f64, &'static str> {
-    let share =
-        text.strip_suffix('%').and_then(|percent| percent.parse().ok()).map(|percent: f64| percent / 100.0);
-    share.filter(|share| (0.0001..=0.5).contains(share)).ok_or("write a percentage from 0.01% to 50%")
-}
-
 /// Measures or searches, and prints.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     match &arguments.of {
@@ -127,14 +108,16 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
 
 /// Of a running process or cgroup.
 fn running(of: &str, arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+    let html = (arguments.html.as_os_str() != "none").then_some(arguments.html.as_path());
+    let output = Output { html, json: arguments.json };
     let pid = of.parse::<u32>().ok();
     let folder = match pid {
         Some(pid) => cgroup::alone(pid),
         None => Some(cgroup::find(of)?),
     };
     match (folder, pid) {
-        (Some(folder), _) => cgroup::run(&folder, arguments, context),
-        (None, pid) => process::run(pid.unwrap_or_default(), arguments, context),
+        (Some(folder), _) => cgroup::run(&folder, arguments.running, output, context),
+        (None, pid) => process::run(pid.unwrap_or_default(), arguments.running, output, context),
     }
 }
 

@@ -40,7 +40,7 @@ fn counter(seen: &Recorded, source: &str, name: &str) -> (f64, f64) {
 /// 32 MiB under half of it: what is charged as shmem, by the cgroup's own statistics, is the
 /// mapping.
 fn shared_under_half(lab: &Lab, target: &str) {
-    let line = "run mapanon --pages 8192 --references 20000 --pattern uniform --memory 16M --report none";
+    let line = "run mapanon --pages 8192 --references 20000 --pattern uniform --memory 16M --html none";
     for backing in ["anon", "shmem"] {
         lab.ok(&format!("{line} --backing {backing} --name {backing} {target}"));
     }
@@ -63,7 +63,7 @@ fn shared_under_half(lab: &Lab, target: &str) {
 /// 32 MiB in huge pages: one fault each, all in memory, none of them in any limit.
 fn huge(lab: &Lab, target: &str) -> Recorded {
     let line = "run mapanon --backing hugetlb --pages 8192 --references 20000 --pattern uniform";
-    lab.ok(&format!("{line} --report none --name huge {target}"));
+    lab.ok(&format!("{line} --html none --name huge {target}"));
     let seen = lab.kept("huge");
     let faults = seen.metric("faults.populate").unwrap();
     assert!((16.0..32.0).contains(&faults), "{faults} faults of 16 huge pages");
@@ -86,7 +86,7 @@ fn set_aside() -> u64 {
 fn hugetlb_pages_are_set_aside_for_the_run_alone() {
     let lab = Lab::new();
     let before = set_aside();
-    let line = "run mapanon --backing hugetlb --report none";
+    let line = "run mapanon --backing hugetlb --html none";
     lab.shows(
         &format!("{line} --pages 513 --dry-run"),
         &[&format!("{NUMBER} = {} (now {before})", before + 2), "root: the kernel's settings"],
@@ -116,9 +116,7 @@ fn a_guest_has_each_backing() {
     // Of 1 GiB there is none in a machine of as much.
     let gigantic = "kernel:NEW,accel=tcg,cpu=max,append=default_hugepagesz=1G";
     lab.refuses(
-        &format!(
-            "run mapanon --backing hugetlb --pages 1000 --references 1000 --report none --on {gigantic}"
-        ),
+        &format!("run mapanon --backing hugetlb --pages 1000 --references 1000 --html none --on {gigantic}"),
         3,
         &["nr_hugepages was set to 1 and holds 0", "use fewer pages"],
     );

@@ -22,7 +22,8 @@ fn version_one_of_cgroups_is_refused() {
 /// The victim's 8 MiB fit into 16 MiB, and its neighbour's 16 MiB do not fit beside them.
 fn a_neighbour_costs_faults_and_protection_spares_them() {
     let lab = Lab::new();
-    let line = "run neighbour --pages 2048 --references 4000 --neighbour 4096 --memory 16M --html none --functions";
+    let line =
+        "run neighbour --pages 2048 --references 4000 --neighbour 4096 --memory 16M --html none --functions";
     lab.shows(&format!("{line} --name n --on kernel:NEW,accel=icount"), &["with a neighbour"]);
     let kept = lab.kept("n");
     let column = |name: &str| kept.numbers("situations", name);

@@ -12,17 +12,15 @@ use pagelab_kernel::region::page_size;
 use pagelab_report::need::{self, Held};
 use serde_json::json;
 
-use super::Arguments;
+use super::running::{Output, Running, wait};
 use crate::context::Context;
-use crate::failure::{CommandError, usage};
+use crate::failure::usage;
 use crate::interrupt::Interrupt;
 use crate::output::{SCHEMA_VERSION, print_json, say, sentences};
 use crate::page;
 
 /// The length of an interval.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// How often a wait looks whether the user wants to end.
-const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Folders that a search by the last part of a name reads at most.
 const MAX_FOLDERS: usize = 100_000;
 
@@ -110,49 +108,38 @@ pub fn alone(pid: u32) -> Option<PathBuf> {
 }
 
 /// Measures and prints.
-pub fn run(folder: &Path, arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+pub fn run(folder: &Path, running: Running, output: Output<'_>, context: &Context) -> Result<ExitCode> {
     let interrupt = Interrupt::listen().context("cannot install signal handlers")?;
     let name = folder.file_name().map_or_else(|| "/".into(), |name| name.to_string_lossy().into_owned());
-    if !arguments.json && !context.quiet {
+    if !output.json && !context.quiet {
         crate::output::remark!(
             "measuring {name} for at most {} s; its tasks may stall for {} of the time",
-            arguments.seconds,
-            need::percent(arguments.max_stall)
+            running.seconds,
+            need::percent(running.max_stall)
         );
     }
     let mut first: Option<u64> = None;
     loop {
-        let need = measure(folder, arguments, interrupt)?;
+        let need = measure(folder, running, interrupt)?;
         let held = held(folder);
-        if first.is_none() || arguments.json {
-            print(&name, &need, &held, arguments, context)?;
+        if first.is_none() || output.json {
+            print(&name, &need, &held, running, output, context)?;
         } else {
             say!("{}", need::drift(need.needed, first.unwrap_or(need.needed)));
         }
         first = first.or(Some(need.needed));
-        let Some(pause) = arguments.watch else { return Ok(ExitCode::SUCCESS) };
+        let Some(pause) = running.watch else { return Ok(ExitCode::SUCCESS) };
         wait(Instant::now() + Duration::from_secs(pause.into()), interrupt)?;
     }
 }
 
-/// Waits, unless the user wants to end.
-pub fn wait(until: Instant, interrupt: Interrupt) -> Result<()> {
-    while let Some(left) = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
-        if interrupt.requested() {
-            return Err(CommandError::Stopped.into());
-        }
-        std::thread::sleep(left.min(POLL_INTERVAL));
-    }
-    Ok(())
-}
-
 /// One search.
-fn measure(folder: &Path, arguments: &Arguments, interrupt: Interrupt) -> Result<Need> {
+fn measure(folder: &Path, running: Running, interrupt: Interrupt) -> Result<Need> {
     let group = Group::new(folder);
     let removed = || anyhow!("the cgroup {} was removed", folder.display());
     let interval = INTERVAL.as_secs_f64();
-    let intervals = (f64::from(arguments.seconds) / interval) as usize;
-    let mut probe = Probe::new(intervals, interval, arguments.max_stall, page_size() as u64);
+    let intervals = (f64::from(running.seconds) / interval) as usize;
+    let mut probe = Probe::new(intervals, interval, running.max_stall, page_size() as u64);
     let (begun, mut reclaimed, mut number) = (Instant::now(), 0, 0u32);
     loop {
         let state = State {
@@ -191,8 +178,15 @@ fn held(folder: &Path) -> Held {
     }
 }
 
-fn print(name: &str, need: &Need, held: &Held, arguments: &Arguments, context: &Context) -> Result<()> {
-    if let Some(file) = arguments.page() {
+fn print(
+    name: &str,
+    need: &Need,
+    held: &Held,
+    running: Running,
+    output: Output<'_>,
+    context: &Context,
+) -> Result<()> {
+    if let Some(file) = output.html {
         page::write_document(
             &format!("Memory need of {name}"),
             None,
@@ -200,8 +194,8 @@ fn print(name: &str, need: &Need, held: &Held, arguments: &Arguments, context: &
             file,
         )?;
     }
-    if arguments.json {
-        if arguments.watch.is_some() {
+    if output.json {
+        if running.watch.is_some() {
             say!(
                 "{}",
                 json!({ "schema_version": SCHEMA_VERSION, "cgroup": name, "need": need, "held": held })
@@ -213,7 +207,7 @@ fn print(name: &str, need: &Need, held: &Held, arguments: &Arguments, context: &
     }
     sentences(&need::answer(name, need, held), "", "  ", &context.style);
     say!("\n{}", need::table(need).terminal(&context.style));
-    if let Some(file) = arguments.page() {
+    if let Some(file) = output.html {
         say!("Plots: {}", file.display());
     }
     Ok(())

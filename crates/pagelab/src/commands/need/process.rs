@@ -9,14 +9,14 @@ use pagelab_kernel::working_set::Process;
 use pagelab_report::need::{self, Age};
 use serde_json::json;
 
-use super::{Arguments, cgroup};
+use super::running::{Output, Running, wait};
 use crate::context::Context;
 use crate::interrupt::Interrupt;
 use crate::output::{SCHEMA_VERSION, print_json, say, sentences};
 use crate::page;
 
 /// Measures and prints.
-pub fn run(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+pub fn run(pid: u32, running: Running, output: Output<'_>, context: &Context) -> Result<ExitCode> {
     let process = Process::open(pid).with_context(|| {
         format!(
             "cannot read process {pid}: check that it is running\nhint: run as root if it is another user's"
@@ -24,21 +24,21 @@ pub fn run(pid: u32, arguments: &Arguments, context: &Context) -> Result<ExitCod
     })?;
     let interrupt = Interrupt::listen().context("cannot install signal handlers")?;
     let name = process.name().map_or_else(|| format!("process {pid}"), |name| format!("{name} ({pid})"));
-    if !arguments.json && !context.quiet {
-        crate::output::remark!("watching {name} for {} s", arguments.seconds);
+    if !output.json && !context.quiet {
+        crate::output::remark!("watching {name} for {} s", running.seconds);
     }
     let mut first: Option<u64> = None;
     loop {
-        let ages = measure(&process, pid, arguments.seconds, interrupt)?;
+        let ages = measure(&process, pid, running.seconds, interrupt)?;
         let Some(last) = ages.last().copied() else { return Ok(ExitCode::SUCCESS) };
-        if first.is_none() || arguments.json {
-            print(&name, &ages, arguments, context)?;
+        if first.is_none() || output.json {
+            print(&name, &ages, running, output, context)?;
         } else {
             say!("{}", need::drift(last.size, first.unwrap_or(last.size)));
         }
         first = first.or(Some(last.size));
-        let Some(pause) = arguments.watch else { return Ok(ExitCode::SUCCESS) };
-        cgroup::wait(Instant::now() + Duration::from_secs(pause.into()), interrupt)?;
+        let Some(pause) = running.watch else { return Ok(ExitCode::SUCCESS) };
+        wait(Instant::now() + Duration::from_secs(pause.into()), interrupt)?;
     }
 }
 
@@ -52,7 +52,7 @@ fn measure(process: &Process, pid: u32, seconds: u32, interrupt: Interrupt) -> R
     let ends = doubling.take_while(|&second| second < seconds).chain([seconds]);
     let mut ages = Vec::new();
     for second in ends {
-        cgroup::wait(begun + Duration::from_secs(second.into()), interrupt)?;
+        wait(begun + Duration::from_secs(second.into()), interrupt)?;
         let (seen, bounds) = process.sample_with_bounds(tlb).with_context(ended)?;
         ages.push(Age {
             seconds: second,
@@ -66,8 +66,8 @@ fn measure(process: &Process, pid: u32, seconds: u32, interrupt: Interrupt) -> R
     Ok(ages)
 }
 
-fn print(name: &str, ages: &[Age], arguments: &Arguments, context: &Context) -> Result<()> {
-    if let Some(file) = arguments.page() {
+fn print(name: &str, ages: &[Age], running: Running, output: Output<'_>, context: &Context) -> Result<()> {
+    if let Some(file) = output.html {
         page::write_document(
             &format!("Memory need of {name}"),
             None,
@@ -75,8 +75,8 @@ fn print(name: &str, ages: &[Age], arguments: &Arguments, context: &Context) -> 
             file,
         )?;
     }
-    if arguments.json {
-        if arguments.watch.is_some() {
+    if output.json {
+        if running.watch.is_some() {
             say!("{}", json!({ "schema_version": SCHEMA_VERSION, "process": name, "ages": ages }));
         } else {
             print_json("need", json!({ "process": name, "ages": ages }))?;
@@ -85,7 +85,7 @@ fn print(name: &str, ages: &[Age], arguments: &Arguments, context: &Context) -> 
     }
     sentences(&need::ages_answer(name, ages), "", "  ", &context.style);
     say!("\n{}", need::ages_table(ages).terminal(&context.style));
-    if let Some(file) = arguments.page() {
+    if let Some(file) = output.html {
         say!("Plots: {}", file.display());
     }
     Ok(())
