@@ -386,8 +386,6 @@ pub enum SearchError {
 pub struct Estimate {
     /// What the program takes by itself, ns.
     pub own: f64,
-    /// Limits still to be measured, as many as an interval within the precision needs.
-    pub limits: u32,
     /// The whole search, ns.
     pub at_most: f64,
 }
@@ -478,9 +476,8 @@ impl Search {
     /// What it will take, once the program has run under the greatest limit.
     pub fn estimate(&self) -> Option<Estimate> {
         let first = *self.spent.first()?;
-        let steps = ((self.most as f64 / self.least as f64).ln() / PRECISION.ln()).max(1.0).log2().ceil();
         let own = first / f64::from(self.effort.repeat.max(1));
-        Some(Estimate { own, limits: steps as u32 + 1, at_most: self.effort.budget * first })
+        Some(Estimate { own, at_most: self.effort.budget * first })
     }
 
     /// When a run under this limit is to be stopped, ns after its start, each time twice as late;

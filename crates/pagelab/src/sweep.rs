@@ -100,10 +100,9 @@ impl Sweep<'_> {
             }
             if let (true, false, Some(estimate)) = (first, context.quiet, search.estimate()) {
                 remark!(
-                    "{program} takes {} under {}; up to {} more limits, {} at most ({} times that)",
+                    "{program} takes {} under {}; the search takes at most {} ({} times that)",
                     duration(estimate.own),
                     bytes(most as f64),
-                    estimate.limits,
                     duration(estimate.at_most),
                     effort.budget * f64::from(effort.repeat)
                 );

@@ -85,19 +85,22 @@ pub fn sizing(list: &[Curve], about: &experiments::Curve) -> String {
         None => format!("more than the largest size ({name})"),
     });
     // Of a program that ends within a second the number is plainer than the rate.
-    let (misses, of_them) = match program.time / 1e9 {
-        seconds if seconds < 1.0 => (program.bearable() * seconds, "misses"),
-        _ => (program.bearable(), "misses per second"),
+    let (misses, per) = match program.time / 1e9 {
+        seconds if seconds < 1.0 => (program.bearable() * seconds, ""),
+        _ => (program.bearable(), " per second"),
+    };
+    let misses = match text::count(misses.floor()) {
+        one if one == "1" => format!("1 miss{per}"),
+        more => format!("{more} misses{per}"),
     };
     let assumed = |known: Option<f64>, how: &str| match known {
         Some(_) => String::new(),
         None => format!(" ({how})"),
     };
     let mut told = format!(
-        "Needs {} for at most {} {of_them} beyond first references, which take {}% of the program's time. \
+        "Needs {} for at most {misses} beyond first references: {}% of the program's time. \
          A miss costs {}{}; the program runs {}{}.",
         needs.collect::<Vec<_>>().join(", "),
-        text::count(misses.floor()),
         BEARABLE * 100.0,
         text::duration(program.miss),
         assumed(about.miss_cost, "assumed; --miss-cost"),
@@ -224,6 +227,16 @@ fn gap(gap: Option<f64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// 11 ms at 79.5 µs per miss bear one miss.
+    #[test]
+    fn a_single_miss_is_singular() {
+        let table = Table { name: curve::TABLE.name.to_owned(), columns: Vec::new() };
+        let list = [Curve { name: "lru".to_owned(), color: 0, table: &table }];
+        let about = experiments::Curve { references: 11_000_000, ..experiments::Curve::default() };
+        let told = sizing(&list, &about);
+        assert!(told.contains("for at most 1 miss beyond first references: 1% of the"), "{told}");
+    }
 
     #[test]
     fn a_small_ratio_keeps_its_digits() {

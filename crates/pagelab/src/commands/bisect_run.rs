@@ -223,7 +223,7 @@ fn judge(arguments: &Arguments, context: &Context) -> Result<bool> {
         runs.push(&good);
     }
     let side = Side::of(&runs, &arguments.metric)?;
-    let told = format!("changes from {}% on are detectable, by {} boots", side.told(), side.values.len());
+    let told = format!("smallest detectable change {}%, from {} boots", side.told(), side.values.len());
     side.check(percent)?;
     let name = Notebook::open_existing(&context.notebook)?.free_name(NAME)?;
     let performed = performance::perform(&mut [work.plan(name, &target)?], arguments.repeat, context)?;
@@ -234,15 +234,8 @@ fn judge(arguments: &Arguments, context: &Context) -> Result<bool> {
     let judged = side.judge(&Side::of(&[run], &arguments.metric)?, percent)?;
     let Judgement { before, after, change, bad } = judged;
     let shown = |figure: f64| value(Some(figure), side.unit);
-    let change = change.map_or_else(
-        || "the baseline is 0: no percentage".to_owned(),
-        |change| {
-            format!(
-                "{change:+.2} \
-            %"
-            )
-        },
-    );
+    let change = change
+        .map_or_else(|| "the baseline is 0: no percentage".to_owned(), |change| format!("{change:+.2}%"));
     // A reader that went away changes no verdict.
     let _ = writeln!(
         crate::output::stdout(),

@@ -46,7 +46,8 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         );
     }
     if !context.quiet {
-        say!("{kept} statistics in {}: read them with 'pagelab stat --root'", folder.display());
+        let folder = folder.display();
+        say!("{kept} statistics in {folder}: read them with 'pagelab stat --root {folder}'");
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -223,7 +223,7 @@ fn a_sweep_stops_at_a_limit_that_is_too_small() {
     let output = lab.output("run --html none command --sweep-memory 4M..256M --name s -- ./reads");
     let text = joined(&String::from_utf8(output.stdout).unwrap());
     let said = joined(&String::from_utf8(output.stderr).unwrap());
-    assert!(output.status.success() && said.contains("more limits"), "{said}");
+    assert!(output.status.success() && said.contains("the search takes at most"), "{said}");
     assert!(text.contains("knee") && text.contains("over ") && text.contains("--give-up"), "{text}");
     assert!(!text.contains("does not count"), "{text}");
 }

@@ -575,13 +575,13 @@ fn git_bisects_a_regression_to_its_commit() {
     assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     let found = git(&["show", "-s", "--format=%s", "refs/bisect/bad"]);
     assert_eq!(found.trim(), "commit 6", "{said}");
-    assert!(said.contains("are detectable, by 3 boots"), "{said}");
+    assert!(said.contains("%, from 3 boots"), "{said}");
     // What is less than boots differ by is no threshold, and no verdict.
     let fine = lab.output(&format!(
         "bisect-run mapanon --metric fault.anonymous --worse-than good --by 0 --kernel {kernel} --option append={}",
         lines[0]
     ));
     let words = format!("{}{}", String::from_utf8_lossy(&fine.stdout), String::from_utf8_lossy(&fine.stderr));
-    let exact = said.contains("changes from 0% on");
+    let exact = said.contains("smallest detectable change 0%");
     assert_eq!(fine.status.code(), Some(if exact { 0 } else { 255 }), "{words}");
 }

@@ -43,10 +43,12 @@ pub fn sentence(finding: &Finding, program: &str, limit: Option<Size>, sides: &[
                 share.value * 100.0,
                 count(opt.value)
             ),
-            None => format!(
-                "; OPT (offline optimum, one page per fault) {}: the kernel has fewer, by what its count does not share",
+            None if measured.major.value < opt.value => format!(
+                "; OPT (offline optimum, paging on demand) would have had {}: the counts differ as listed below \
+                 the table of major faults",
                 count(opt.value)
             ),
+            None => "; OPT (offline optimum) would have had none either".to_owned(),
         };
     }
     text
@@ -111,13 +113,35 @@ fn name(side: &ProgramFaults) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use pagelab_analysis::finding::Figure;
+    use pagelab_analysis::finding::{Figure, Severity};
     use pagelab_experiment::metrics::FAULTS_MAJOR;
 
     fn side(target: &str, error: Option<f64>) -> ProgramFaults {
         let major = Figure::over(FAULTS_MAJOR, Unit::Count, FAULTS_MAJOR.statistic, &[100.0]).unwrap();
         let measured = target == "host";
         ProgramFaults { target: target.to_owned(), measured, major, minor: None, swapped_in: None, error }
+    }
+
+    /// The sentence where the kernel had `kernel` faults and OPT `opt`, none of which was avoidable.
+    fn told(kernel: f64, opt: f64) -> String {
+        let major =
+            |faults| Figure::over(FAULTS_MAJOR, Unit::Count, FAULTS_MAJOR.statistic, &[faults]).unwrap();
+        let sides = [
+            ProgramFaults { major: major(kernel), ..side("host", None) },
+            ProgramFaults { major: major(opt), ..side("model:opt", None) },
+        ];
+        let what = What::ProgramOnModels { program: "sort".to_owned(), limit: None, sides: sides.to_vec() };
+        let figures = vec![major(kernel), Figure { name: "opt".to_owned(), ..major(opt) }];
+        let finding =
+            Finding { what, run: "a".to_owned(), severity: Severity::Info, figures, evidence: Vec::new() };
+        sentence(&finding, "sort", None, &sides)
+    }
+
+    #[test]
+    fn a_kernel_with_fewer_faults_than_opt_has_a_reason_and_one_without_faults_needs_none() {
+        assert!(told(50.0, 75.0).contains("would have had 75: the counts differ"), "{}", told(50.0, 75.0));
+        let none = told(0.0, 0.0);
+        assert!(none.ends_with("0 major faults; OPT (offline optimum) would have had none either"), "{none}");
     }
 
     #[test]

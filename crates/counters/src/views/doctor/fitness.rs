@@ -63,7 +63,7 @@ pub fn checks(before: &Snapshot, now: &Snapshot, level: Level, page_size: u64) -
     }
     if let Some(load) = now.number("system", 0, "load", "load1") {
         let cpus = now.groups("stat").filter(|(_, name, _)| &***name == "cpu").count().max(1) as f64;
-        let remedy = "others run: wait, or end what 'pagelab prstat 1' shows at the top";
+        let remedy = "other programs run: wait, or end those at the top of 'pagelab prstat 1'";
         add("load", format!("{load:.2} on {cpus} CPUs"), load / cpus < LOAD, remedy);
     }
     if let Some(thp) = setting("thp", "enabled") {
