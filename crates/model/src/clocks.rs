@@ -35,6 +35,8 @@ pub struct Guest {
     pub follows_chip: bool,
     /// Between two ticks of its clock: waits end at one.
     pub tick: f64,
+    /// A wait is shorter by this share than what is left of a sleep.
+    pub shortened: f64,
 }
 
 /// Where the second hands stand at the first reading, as shares of a second.
@@ -73,7 +75,7 @@ const SECOND: i64 = 1_000_000_000;
 const UP: f64 = 600.0;
 /// The program prints between the end of a step and the start of the next.
 const PRINTING: i64 = 100_000;
-/// The wall clock is slewed by at most this share, and waits are shortened by it.
+/// The wall clock is slewed by at most this share.
 const SLEW: i64 = 16;
 /// A chip that stands while the counter advances by more has stalled.
 const STALL: i64 = SECOND * 3 / 2;
@@ -109,6 +111,7 @@ impl Guest {
         trusts_counters: true,
         follows_chip: true,
         tick: 0.01,
+        shortened: 1.0 / 16.0,
     };
 
     /// The same bound to a node.
@@ -210,7 +213,7 @@ impl State<'_> {
             let mut now = before.0;
             while now < until {
                 let left = until - now;
-                let wait = left - left / SLEW + since;
+                let wait = left - (left as f64 * self.guest.shortened) as i64 + since;
                 for _ in 0..(wait + self.tick - 1) / self.tick {
                     self.advance(rng);
                 }

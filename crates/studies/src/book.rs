@@ -2,14 +2,15 @@
 //!
 //! Each claim says what was published and where, what the figure was to the model (its role), how close the
 //! model must come and why, and the ablation: the change of the model under which the claim must fail. A
-//! claim about a published table stands for one claim a row. The study's code gives the model's figure by
-//! the claim's name; it knows nothing of verdicts.
+//! claim about a published table stands for one claim a row, or for one about the median of rows that repeat a
+//! measurement. The study's code gives the model's figure by the claim's name; it knows nothing of verdicts.
 
 use std::collections::BTreeMap;
 
+use pagelab_analysis::stats::median;
 use serde::Deserialize;
 
-use crate::claim::{Assumption, Claim, Distance, Role, Tolerance, Verdict};
+use crate::claim::{Assumption, Claim, Distance, Role, Tolerance, Verdict, find_repeats};
 use crate::error::StudyError;
 use crate::published::Sheet;
 
@@ -28,8 +29,21 @@ pub struct Book {
     /// that are not, `real`.
     #[serde(default)]
     pub suspected: BTreeMap<String, String>,
+    /// Constants, and the claims whose figures they were computed from or fitted with.
+    #[serde(default, rename = "fit")]
+    fits: Vec<Fit>,
     #[serde(rename = "claim")]
     entries: Vec<Entry>,
+}
+
+/// Constants that share figures: each takes the freedom of one.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Fit {
+    /// By name, or `name/row`.
+    claims: Vec<String>,
+    /// In words; a choice between rules is one, too.
+    constants: Vec<String>,
 }
 
 /// A claim, or one for each row of a published table.
@@ -47,12 +61,23 @@ struct Entry {
     /// Which rows, by number from 1.
     #[serde(default)]
     rows: Vec<usize>,
+    /// Whether the rows repeat one measurement: one claim about their median, under the number of the first.
+    #[serde(default)]
+    median: bool,
     words: Option<String>,
     printed: String,
     role: Role,
     tolerance: Tolerance,
     why: String,
     ablation: Option<String>,
+    /// The claims that its model figure is computed from.
+    #[serde(default)]
+    follows: Vec<String>,
+}
+
+/// Whether a claim of this name is meant: `real` means all rows of it, `real/4` one.
+fn means(named: &str, id: &str) -> bool {
+    named == id || id.split_once('/').is_some_and(|(name, _)| name == named)
 }
 
 /// What the model says to a claim.
@@ -104,6 +129,14 @@ impl Book {
                 None => return Err(wrong(format!("claim {}: names no ablation that fails it", entry.id))),
             }
         }
+        let known = |named: &String| {
+            let name = named.split('/').next().unwrap_or(named);
+            book.entries.iter().any(|entry| entry.id == name)
+        };
+        let named = book.fits.iter().flat_map(|fit| &fit.claims);
+        if let Some(name) = named.chain(book.entries.iter().flat_map(|e| &e.follows)).find(|n| !known(n)) {
+            return Err(wrong(format!("no claim {name}")));
+        }
         Ok(book)
     }
 
@@ -134,6 +167,7 @@ impl Book {
             };
             let sheet = sheets.iter().find(|sheet| sheet.file == file);
             let rows = sheet.ok_or_else(|| wrong(format!("no file {file}")))?.records()?;
+            let mut figures = Vec::new();
             for &row in &entry.rows {
                 let fields = row.checked_sub(1).and_then(|index| rows.get(index));
                 let fields = fields.ok_or_else(|| wrong(format!("{file} has no row {row}")))?;
@@ -145,14 +179,41 @@ impl Book {
                     .fold(entry.what.replace("{row}", &row.to_string()), |what, (name, text)| {
                         what.replace(&format!("{{{name}}}"), text)
                     });
-                add(row, what, Some(figure))?;
+                if entry.median {
+                    figures.push(figure);
+                } else {
+                    add(row, what, Some(figure))?;
+                }
+            }
+            if entry.median {
+                let first = *entry.rows.first().ok_or_else(|| wrong("it has no rows".into()))?;
+                add(first, entry.what.clone(), median(&figures))?;
             }
         }
+        self.free(&mut claims);
         for claim in claims.iter_mut().filter(|claim| claim.verdict != Verdict::Reproduced) {
             let all = claim.id.split('/').next().unwrap_or(&claim.id);
             claim.suspected = self.suspected.get(&claim.id).or_else(|| self.suspected.get(all)).cloned();
         }
         Ok(claims)
+    }
+
+    /// Finds repeats, and what freedom each claim has.
+    fn free(&self, claims: &mut [Claim]) {
+        find_repeats(claims);
+        for claim in claims.iter_mut() {
+            claim.freedom = f64::from(u8::from(claim.counted()));
+        }
+        for fit in &self.fits {
+            let of = |claim: &Claim| {
+                claim.role != Role::HeldOut
+                    && claim.counted()
+                    && fit.claims.iter().any(|named| means(named, &claim.id))
+            };
+            let figures = claims.iter().filter(|claim| of(claim)).count() as f64;
+            let freedom = (1.0 - fit.constants.len() as f64 / figures).max(0.0);
+            claims.iter_mut().filter(|claim| of(claim)).for_each(|claim| claim.freedom = freedom);
+        }
     }
 }
 
@@ -171,7 +232,7 @@ impl Entry {
             _ if published == 0.0 => Distance::Difference(model - published),
             _ => Distance::Ratio(model / published),
         });
-        Claim {
+        let mut claim = Claim {
             paper: study.to_owned(),
             id: if row == 0 { self.id.clone() } else { format!("{}/{row}", self.id) },
             what,
@@ -184,11 +245,17 @@ impl Entry {
             distance,
             tolerance: self.tolerance,
             why: self.why.clone(),
-            verdict: self.tolerance.judge(published.unwrap_or(f64::NAN), model),
+            verdict: Verdict::Not,
             role: said.role.unwrap_or(self.role),
             suspected: None,
             ablation: self.ablation.clone(),
-        }
+            marginal: false,
+            follows: self.follows.clone(),
+            repeats: None,
+            freedom: 0.0,
+        };
+        claim.judge();
+        claim
     }
 }
 
@@ -223,6 +290,36 @@ mod tests {
         assert_eq!((claims[0].what.as_str(), claims[0].published), ("b of row 2", Some(2.0)));
         assert_eq!((claims[0].verdict, claims[0].id.as_str()), (Verdict::Reproduced, "rows/2"));
         assert_eq!(claims[0].distance, Some(Distance::Ratio(1.05)));
+    }
+
+    #[test]
+    fn repeated_rows_are_one_claim_about_their_median() {
+        let text =
+            TEXT.replace("rows = [2]", "rows = [2, 3, 4]\nmedian = true").replace("of row {row}", "rows");
+        let sheet = Sheet { file: "t.csv", text: "name,time\na,1\nb,2\nc,9\nd,3\n" };
+        let book = Book::read("t", &text).unwrap();
+        let claims = book.judge("t", &[sheet], |at| Some((at.row as f64).into()), |_, _| true).unwrap();
+        let found: Vec<_> = claims.iter().map(|c| (c.id.as_str(), c.published, c.model)).collect();
+        assert_eq!(found, [("rows/2", Some(3.0), 2.0)]);
+    }
+
+    #[test]
+    fn constants_take_the_freedom_of_the_figures_that_they_were_fitted_with() {
+        let fit = "[[fit]]\nclaims = [\"rows\"]\nconstants = [\"one\"]\n[[claim]]";
+        let text = TEXT.replace("[[claim]]", fit).replace("rows = [2]", "rows = [1, 2]");
+        let freedom = |text: &str| -> Vec<f64> {
+            let book = Book::read("t", text).unwrap();
+            let claims = book.judge("t", &[SHEET], |at| Some((at.row as f64).into()), |_, _| true).unwrap();
+            claims.iter().map(|claim| claim.freedom).collect()
+        };
+        // What is held out has its own.
+        assert_eq!(freedom(&text), [1.0, 1.0]);
+        assert_eq!(freedom(&text.replace("held_out", "fitted")), [0.5, 0.5]);
+        assert_eq!(freedom(&text.replace("held_out", "fitted").replace("[1, 2]", "[1]")), [0.0]);
+        let follows = text.replace("ablation = \"off\"", "ablation = \"off\"\nfollows = [\"rows\"]");
+        assert_eq!(freedom(&follows), [0.0, 0.0]);
+        let wrong = Book::read("t", &follows.replace("follows = [\"rows\"]", "follows = [\"raws\"]"));
+        assert!(wrong.unwrap_err().to_string().contains("no claim raws"));
     }
 
     #[test]

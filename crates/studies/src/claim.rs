@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 
 use pagelab_analysis::figure::{Axis, Bars, Plot, Series, Table, Tone};
+use pagelab_analysis::stats::median;
 use serde::{Deserialize, Serialize};
 
 /// How far a model's figure may be from the published one.
@@ -31,10 +32,9 @@ pub enum Tolerance {
 }
 
 impl Tolerance {
-    /// The verdict on a model's figure.
-    pub fn judge(self, published: f64, model: f64) -> Verdict {
-        // How much of the allowance is used: up to 1 reproduced, up to 2 partly.
-        let used = match self {
+    /// How much of the tolerance a model's figure uses: up to 1 it is reproduced, up to 2 partly.
+    pub fn used(self, published: f64, model: f64) -> f64 {
+        match self {
             _ if !model.is_finite() => f64::INFINITY,
             Self::Factor(factor) if published > 0.0 && model > 0.0 => {
                 (model / published).ln().abs() / factor.ln()
@@ -51,20 +51,31 @@ impl Tolerance {
             // A wide range forgives no figure far below it.
             Self::Range(from, _) if model < from / 2.0 => f64::INFINITY,
             Self::Range(from, to) => (model - (from + to) / 2.0).abs() / ((to - from) / 2.0),
+            Self::AtMost(limit) if limit > 0.0 => model.max(0.0) / limit,
             Self::AtMost(limit) if model <= limit => 0.0,
-            Self::AtMost(limit) => model / limit,
+            Self::AtLeast(limit) if limit > 0.0 => limit / model.max(0.0),
             Self::AtLeast(limit) if model >= limit => 0.0,
-            Self::AtLeast(limit) => limit / model.max(0.0),
-        };
-        if used <= 1.0 + 1e-9 {
-            Verdict::Reproduced
-        } else if used <= 2.0 {
-            Verdict::Partly
-        } else {
-            Verdict::Not
+            Self::AtMost(_) | Self::AtLeast(_) => f64::INFINITY,
+        }
+    }
+
+    /// How far apart two model figures may be and still be one prediction: a hundredth of the
+    /// tolerance.
+    fn resolution(self, published: f64) -> f64 {
+        const PART: f64 = 0.01;
+        match self {
+            Self::Factor(factor) => PART * (factor - 1.0) * published.abs(),
+            Self::Share(share) => PART * share * published.abs(),
+            Self::Difference(most) => PART * most,
+            Self::Range(from, to) => PART * (to - from) / 2.0,
+            Self::AtMost(limit) | Self::AtLeast(limit) => PART * limit.abs(),
+            Self::Exact => 0.0,
         }
     }
 }
+
+/// A reproduced claim that uses more of its tolerance is marginal.
+const MARGINAL: f64 = 0.9;
 
 /// What became of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -81,6 +92,17 @@ pub enum Verdict {
 impl Verdict {
     /// Every verdict.
     pub const ALL: [Self; 3] = [Self::Reproduced, Self::Partly, Self::Not];
+
+    /// The verdict on a figure that uses so much of its tolerance.
+    fn of(used: f64) -> Self {
+        if used <= 1.0 + 1e-9 {
+            Self::Reproduced
+        } else if used <= 2.0 {
+            Self::Partly
+        } else {
+            Self::Not
+        }
+    }
 
     /// The verdict in a word.
     pub fn name(self) -> &'static str {
@@ -126,8 +148,8 @@ pub enum Role {
     Derived,
     /// A parameter was fitted with this figure.
     Fitted,
-    /// The figure follows without a model: arithmetic, a unit, our own rule on the source's rows. Never counted
-    /// as reproduced.
+    /// The figure follows without a model: arithmetic, a unit, our own rule on the source's rows, as many constants
+    /// as figures. Never counted as reproduced.
     Identity,
 }
 
@@ -181,32 +203,113 @@ pub struct Claim {
     pub suspected: Option<String>,
     /// The change of the model under which a reproduced claim must fail; none for an identity.
     pub ablation: Option<String>,
+    /// Whether it is reproduced with less than a tenth of its tolerance to spare.
+    pub marginal: bool,
+    /// The claims whose model figures its own is computed from.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub follows: Vec<String>,
+    /// Of a held-out claim, another one with the same model figure: both are one prediction.
+    pub repeats: Option<String>,
+    /// Its part of the figures that its constants did not use up: 1 of a prediction, 2/5 of each of five figures that
+    /// three constants were fitted with, 0 of what is not counted.
+    pub freedom: f64,
 }
 
-/// How many claims of one role came to which verdict.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+impl Claim {
+    /// Whether it is counted: it neither follows without a model, nor from other claims, nor repeats one.
+    pub fn counted(&self) -> bool {
+        self.role != Role::Identity && self.follows.is_empty() && self.repeats.is_none()
+    }
+
+    /// How far the model is from the published figure, as a share of it.
+    pub fn apart(&self) -> Option<f64> {
+        let published = self.published.filter(|published| *published != 0.0)?;
+        Some((self.model / published - 1.0).abs()).filter(|share| share.is_finite())
+    }
+
+    /// Its verdict, and whether it is marginal.
+    pub(crate) fn judge(&mut self) {
+        let used = self.tolerance.used(self.published.unwrap_or(f64::NAN), self.model);
+        self.verdict = Verdict::of(used);
+        self.marginal = self.verdict == Verdict::Reproduced && used > MARGINAL;
+    }
+
+    /// Whether the other's model figure is the same as this one's.
+    fn is_one_with(&self, other: &Self) -> bool {
+        let near = self.tolerance.resolution(self.published.unwrap_or(self.model));
+        self.unit == other.unit && (self.model - other.model).abs() <= near
+    }
+}
+
+/// Finds the held-out claims whose model figure another claim has, too. What stands first counts, unless the other is
+/// fitted, derived or given: then the figure was never free.
+pub(crate) fn find_repeats(claims: &mut [Claim]) {
+    for n in 0..claims.len() {
+        let claim = &claims[n];
+        if claim.role != Role::HeldOut || !claim.follows.is_empty() {
+            continue;
+        }
+        let earlier = |(m, other): &(usize, &Claim)| {
+            *m != n && other.follows.is_empty() && (*m < n || other.role != Role::HeldOut)
+        };
+        let same = claims.iter().enumerate().filter(earlier).find(|(_, other)| claim.is_one_with(other));
+        claims[n].repeats = same.map(|(_, other)| other.id.clone());
+    }
+}
+
+/// How many claims of one role came to which verdict. Of held-out claims a model figure counts once.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Score {
     /// The role.
     pub role: Role,
-    /// Claims of it.
+    /// Claims of it that are counted; all of the identities.
     pub claims: usize,
     /// Reproduced ones.
     pub reproduced: usize,
+    /// Of them, those with less than a tenth of their tolerance to spare.
+    pub marginal: usize,
     /// Partly reproduced ones.
     pub partly: usize,
+    /// Claims that are not counted, because they follow from others or repeat them.
+    pub dependent: usize,
+    /// Figures less the constants computed from them or fitted with them.
+    pub freedom: f64,
+    /// The median distance from the published figures, as a share of them.
+    pub distance: Option<f64>,
 }
 
 /// The score of each role that has claims, the strongest role first.
 pub fn scores<'a>(claims: impl IntoIterator<Item = &'a Claim> + Clone) -> Vec<Score> {
-    let of = |role| claims.clone().into_iter().filter(move |claim: &&Claim| claim.role == role);
-    let count = |role, verdict| of(role).filter(|claim| claim.verdict == verdict).count();
-    let score = |role| Score {
-        role,
-        claims: of(role).count(),
-        reproduced: count(role, Verdict::Reproduced),
-        partly: count(role, Verdict::Partly),
+    let score = |role| {
+        let of: Vec<&Claim> = claims.clone().into_iter().filter(|claim| claim.role == role).collect();
+        let counted: Vec<&Claim> =
+            of.iter().copied().filter(|claim| claim.counted() || role == Role::Identity).collect();
+        let verdict = |verdict| counted.iter().filter(|claim| claim.verdict == verdict).count();
+        let distances: Vec<f64> = counted.iter().filter_map(|claim| claim.apart()).collect();
+        let score = Score {
+            role,
+            claims: counted.len(),
+            reproduced: verdict(Verdict::Reproduced),
+            marginal: counted.iter().filter(|claim| claim.marginal).count(),
+            partly: verdict(Verdict::Partly),
+            dependent: of.len() - counted.len(),
+            freedom: counted.iter().map(|claim| claim.freedom).sum(),
+            distance: median(&distances),
+        };
+        (!of.is_empty()).then_some(score)
     };
-    ROLES.map(score).into_iter().filter(|score| score.claims > 0).collect()
+    ROLES.into_iter().filter_map(score).collect()
+}
+
+/// How many of a study's reproduced predictions stay so when a fitted constant is another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Sensitivity {
+    /// The constant's name to the study's model.
+    pub constant: &'static str,
+    /// Reproduced held-out claims.
+    pub claims: usize,
+    /// Of them, those that are reproduced with 10% less of the constant and with 10% more.
+    pub survive: usize,
 }
 
 /// Where the value of a parameter comes from.
@@ -253,14 +356,15 @@ impl Standing {
     }
 }
 
-/// The parameters of a model: name, value, unit, and where the value comes from.
+/// The parameters of a model: name, value, unit, where the value comes from, and of a fitted one its name to the model.
 macro_rules! parameters {
-    ($($name:literal, $value:expr, $unit:literal, $standing:ident($why:expr);)*) => {
+    ($($name:literal, $value:expr, $unit:literal, $standing:ident($why:expr) $(as $constant:literal)?;)*) => {
         vec![$($crate::claim::Parameter {
             name: $name,
             value: $value,
             unit: $unit,
             standing: $crate::claim::Standing::$standing($why),
+            constant: None$(.or(Some($constant)))?,
         }),*]
     };
 }
@@ -285,6 +389,8 @@ pub struct Parameter {
     pub unit: &'static str,
     /// Where the value comes from.
     pub standing: Standing,
+    /// Of a fitted constant that can be changed, its name to the study's model.
+    pub constant: Option<&'static str>,
 }
 
 /// An assumed value, and the range of it over which the verdict that it decides stays.
@@ -390,6 +496,8 @@ pub struct Study {
     pub claims: Vec<Claim>,
     /// How many of each role were reproduced.
     pub scores: Vec<Score>,
+    /// What the predictions owe to each fitted constant, of the model as it is.
+    pub sensitivity: Vec<Sensitivity>,
     /// The changes of the model under which claims must fail, and what each takes away.
     pub ablations: BTreeMap<String, String>,
     /// Assumed values on which a verdict depends.
@@ -426,6 +534,74 @@ pub fn log_rms(pairs: impl IntoIterator<Item = (f64, f64)>) -> f64 {
 mod tests {
     use super::*;
 
+    fn judged(tolerance: Tolerance, published: f64, model: f64) -> Verdict {
+        Verdict::of(tolerance.used(published, model))
+    }
+
+    fn claim(id: &str, role: Role, published: f64, model: f64) -> Claim {
+        let mut claim = Claim {
+            paper: "p".into(),
+            id: id.into(),
+            what: id.into(),
+            unit: String::new(),
+            published: Some(published),
+            words: None,
+            printed: String::new(),
+            model,
+            detail: None,
+            distance: None,
+            tolerance: Tolerance::Share(0.1),
+            why: String::new(),
+            verdict: Verdict::Not,
+            role,
+            suspected: None,
+            ablation: None,
+            marginal: false,
+            follows: Vec::new(),
+            repeats: None,
+            freedom: 1.0,
+        };
+        claim.judge();
+        claim
+    }
+
+    #[test]
+    fn claims_with_little_to_spare_are_marginal() {
+        let marginal = |model: f64| claim("c", Role::HeldOut, 100.0, model).marginal;
+        assert!(!marginal(100.0) && !marginal(108.9) && marginal(109.5) && marginal(90.5));
+        // A miss is a miss.
+        assert!(!marginal(111.0));
+        for (tolerance, model) in [
+            (Tolerance::AtLeast(10.0), 10.5),
+            (Tolerance::AtMost(10.0), 9.5),
+            (Tolerance::Range(20.0, 30.0), 20.4),
+        ] {
+            let mut claim = Claim { tolerance, model, ..claim("c", Role::HeldOut, 1.0, 1.0) };
+            claim.judge();
+            assert!(claim.marginal && claim.verdict == Verdict::Reproduced, "{tolerance:?}");
+        }
+    }
+
+    #[test]
+    fn a_model_figure_counts_once_and_never_if_a_constant_has_seen_it() {
+        let mut claims = vec![
+            claim("first", Role::HeldOut, 100.0, 101.0),
+            claim("again", Role::HeldOut, 99.0, 101.05),
+            claim("other", Role::HeldOut, 99.0, 102.0),
+            claim("as fitted", Role::HeldOut, 51.0, 50.0),
+            claim("fitted", Role::Fitted, 50.0, 50.0),
+            Claim { follows: vec!["first".into()], ..claim("sum", Role::HeldOut, 3.0, 3.0) },
+        ];
+        find_repeats(&mut claims);
+        let repeats: Vec<Option<&str>> = claims.iter().map(|claim| claim.repeats.as_deref()).collect();
+        assert_eq!(repeats, [None, Some("first"), None, Some("fitted"), None, None]);
+        let [held_out, fitted] = &scores(&claims)[..] else { panic!("two roles") };
+        assert_eq!((held_out.claims, held_out.reproduced, held_out.dependent), (2, 2, 3));
+        // 1% and 3%.
+        assert!((held_out.distance.unwrap() - 0.0202).abs() < 1e-4, "{held_out:?}");
+        assert_eq!((fitted.claims, fitted.distance), (1, Some(0.0)));
+    }
+
     #[test]
     fn a_claim_is_reproduced_within_partly_within_twice_and_else_not() {
         for (tolerance, good, partly, bad) in [
@@ -436,16 +612,16 @@ mod tests {
             (Tolerance::AtMost(10.0), 10.0, 20.0, 21.0),
             (Tolerance::AtLeast(10.0), 10.0, 5.0, 4.0),
         ] {
-            assert_eq!(tolerance.judge(100.0, good), Verdict::Reproduced);
-            assert_eq!(tolerance.judge(100.0, partly), Verdict::Partly);
-            assert_eq!(tolerance.judge(100.0, bad), Verdict::Not);
+            assert_eq!(judged(tolerance, 100.0, good), Verdict::Reproduced);
+            assert_eq!(judged(tolerance, 100.0, partly), Verdict::Partly);
+            assert_eq!(judged(tolerance, 100.0, bad), Verdict::Not);
         }
-        assert_eq!(Tolerance::Exact.judge(3.0, 3.0), Verdict::Reproduced);
-        assert_eq!(Tolerance::Exact.judge(3.0, 3.1), Verdict::Not);
-        assert_eq!(Tolerance::Factor(1.1).judge(0.0, 0.0), Verdict::Reproduced);
-        assert_eq!(Tolerance::AtMost(0.0).judge(0.0, 1.0), Verdict::Not);
-        assert_eq!(Tolerance::AtLeast(1.0).judge(0.0, -1.0), Verdict::Not);
-        assert_eq!(Tolerance::Range(3_000.0, 28_000.0).judge(f64::NAN, 28.0), Verdict::Not);
+        assert_eq!(judged(Tolerance::Exact, 3.0, 3.0), Verdict::Reproduced);
+        assert_eq!(judged(Tolerance::Exact, 3.0, 3.1), Verdict::Not);
+        assert_eq!(judged(Tolerance::Factor(1.1), 0.0, 0.0), Verdict::Reproduced);
+        assert_eq!(judged(Tolerance::AtMost(0.0), 0.0, 1.0), Verdict::Not);
+        assert_eq!(judged(Tolerance::AtLeast(1.0), 0.0, -1.0), Verdict::Not);
+        assert_eq!(judged(Tolerance::Range(3_000.0, 28_000.0), f64::NAN, 28.0), Verdict::Not);
     }
 
     #[test]
@@ -459,8 +635,8 @@ mod tests {
             Tolerance::AtLeast(1.0),
             Tolerance::Exact,
         ] {
-            assert_eq!(tolerance.judge(1.0, f64::NAN), Verdict::Not);
-            assert_eq!(tolerance.judge(1.0, f64::INFINITY), Verdict::Not);
+            assert_eq!(judged(tolerance, 1.0, f64::NAN), Verdict::Not);
+            assert_eq!(judged(tolerance, 1.0, f64::INFINITY), Verdict::Not);
         }
     }
 

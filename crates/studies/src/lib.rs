@@ -21,11 +21,12 @@ pub mod ranges;
 
 use book::Book;
 pub use claim::{Claim, Study};
-use claim::{Role, scores};
+use claim::{Parameter, Role, Sensitivity, Verdict, scores};
 pub use error::StudyError;
 pub use here::Live;
 use options::{Answers, Shown};
 pub use options::{Change, Options};
+use pagelab_simulation::spread::each;
 use published::Sheet;
 
 /// A study by its name.
@@ -104,11 +105,16 @@ impl StudyKind {
             let claim = claim.filter(|claim| claim.role != Role::Identity);
             row.verdict = claim.map(|claim| (claim.verdict.name().to_owned(), claim.verdict.tone()));
         }
+        let sensitivity = match options.change {
+            Change::None => self.sensitivity(options, &claims, &shown.parameters)?,
+            _ => Vec::new(),
+        };
         Ok(Study {
             name: self.name,
             title: self.title,
             source: book.source,
             scores: scores(&claims),
+            sensitivity,
             claims,
             ablations: book.ablations,
             assumptions: book.assumptions,
@@ -122,7 +128,45 @@ impl StudyKind {
             notes: shown.notes,
         })
     }
+
+    /// What the reproduced predictions owe to each fitted constant.
+    fn sensitivity(
+        &self,
+        options: &Options,
+        claims: &[Claim],
+        parameters: &[Parameter],
+    ) -> Result<Vec<Sensitivity>, StudyError> {
+        let reproduced: Vec<&str> = claims
+            .iter()
+            .filter(|c| c.role == Role::HeldOut && c.counted() && c.verdict == Verdict::Reproduced)
+            .map(|claim| claim.id.as_str())
+            .collect();
+        let constants: Vec<&'static str> = parameters.iter().filter_map(|p| p.constant).collect();
+        let jobs: Vec<(&'static str, f64)> =
+            constants.iter().flat_map(|&constant| SCALES.map(|scale| (constant, scale))).collect();
+        let asked = |id: &str| reproduced.iter().any(|claim| claim.split('/').next() == Some(id));
+        let kept = each(jobs.len(), |n| {
+            let (constant, scale) = jobs[n];
+            let options = Options { change: Change::Scaled(constant, scale), ..options.clone() };
+            let found = self.claims_that(&options, |id, _| asked(id))?;
+            let kept = found.into_iter().filter(|claim| claim.verdict == Verdict::Reproduced);
+            Ok(kept.map(|claim| claim.id).collect())
+        });
+        let kept: Vec<Vec<String>> = kept.into_iter().collect::<Result<_, StudyError>>()?;
+        let survives = |n: usize, id: &&&str| {
+            kept[n * SCALES.len()..][..SCALES.len()].iter().all(|kept| kept.iter().any(|k| k == **id))
+        };
+        let sensitivity = |(n, &constant): (usize, &&'static str)| Sensitivity {
+            constant,
+            claims: reproduced.len(),
+            survive: reproduced.iter().filter(|id| survives(n, id)).count(),
+        };
+        Ok(constants.iter().enumerate().map(sensitivity).collect())
+    }
 }
+
+/// How many times a fitted constant is tried for the sensitivity.
+const SCALES: [f64; 2] = [0.9, 1.1];
 
 /// Every study, oldest first.
 pub const STUDIES: &[StudyKind] = &[

@@ -5,7 +5,7 @@ use pagelab_experiment::experiments::Forkstorm;
 use pagelab_experiment::metrics;
 use pagelab_experiment::{Experiment, Run};
 use pagelab_model::rmap::interleave::{Interleaved, Processors, run as interleave};
-use pagelab_model::rmap::layout::{SHELL, SHELL_OWN};
+use pagelab_model::rmap::layout::SHELL;
 use pagelab_model::rmap::mechanism::{KINDS, Work};
 use pagelab_model::rmap::reclaim::{Wanted, entry_life, unmap_time};
 use pagelab_model::rmap::script::STEPS;
@@ -106,13 +106,17 @@ struct Model {
 
 fn model(options: &Options) -> Result<Model, StudyError> {
     let script = |instances| {
-        let mut script = Script::published(instances);
+        let usual = Script::published(instances);
+        let mut script = Script {
+            shell_own: options.fitted_count("shell-own", usual.shell_own),
+            child_writes: options.fitted_count("child-writes", usual.child_writes),
+            parent_writes: options.fitted_count("parent-writes", usual.parent_writes),
+            ..usual
+        };
         if options.without("no-exec") {
             script.execs = false;
         } else if options.without("no-fork-copy") {
             script.copies = false;
-        } else if options.without("no-writes") {
-            (script.child_writes, script.parent_writes) = (0, 0);
         }
         script
     };
@@ -546,16 +550,17 @@ fn trade(costs: &Costs) -> (Table, Plot) {
 
 fn parameters(script: &Script, model: &Model) -> Vec<Parameter> {
     let costs = &model.costs;
-    let calls = "the published counters of five copies";
     parameters! {
         "copies", f64::from(script.instances), "", documented("Morton 2002");
         "iterations", f64::from(script.iterations), "", documented("Morton 2002");
         "forks per iteration", 5.0, "", derived("12,477 forks in 5 × 500 iterations");
-        "mappings of the shell", SHELL.segments.len() as f64, "", fitted(calls);
-        "pages of the shell", 222.0, "", fitted(calls);
-        "of them its own", f64::from(SHELL_OWN), "", fitted("page_add_rmap_2nd");
-        "pages a child writes after a fork", f64::from(script.child_writes), "", fitted("add_do_wp_page");
-        "pages a parent writes after a fork", f64::from(script.parent_writes), "", fitted("do_wp_page");
+        "mappings of the shell", SHELL.segments.len() as f64, "", derived("174,521 copied in 12,477 forks");
+        "pages of the shell", 222.0, "", derived("2,774,954 copied in 12,477 forks");
+        "of them its own", f64::from(script.shell_own), "", fitted("page_add_rmap_2nd") as "shell-own";
+        "pages a child writes after a fork", f64::from(script.child_writes), "",
+            fitted("add_do_wp_page") as "child-writes";
+        "pages a parent writes after a fork", f64::from(script.parent_writes), "",
+            fitted("do_wp_page") as "parent-writes";
         "cache miss", costs.miss, "ns", assumed("a line over the bus that four Pentium III share");
         "line that others must drop", costs.shared, "ns",
             assumed("ten cycles of a bus of 100 MHz, without data");

@@ -35,6 +35,8 @@ pub enum Change {
     Without(String),
     /// Another value of one of its assumptions.
     With(String, f64),
+    /// So many times one of its fitted constants.
+    Scaled(&'static str, f64),
 }
 
 impl Options {
@@ -49,6 +51,41 @@ impl Options {
             Change::With(name, value) if name == assumption => *value,
             _ => usual,
         }
+    }
+
+    /// The value of a fitted constant: `usual`, or so many times that.
+    pub(crate) fn fitted(&self, constant: &str, usual: f64) -> f64 {
+        match self.change {
+            Change::Scaled(name, factor) if name == constant => usual * factor,
+            _ => usual,
+        }
+    }
+
+    /// The same of a count, which changes by one at least.
+    pub(crate) fn fitted_count(&self, constant: &str, usual: u32) -> u32 {
+        let found = self.fitted(constant, f64::from(usual));
+        let step = (found - f64::from(usual)).abs().round().max(1.0);
+        match found.total_cmp(&f64::from(usual)) {
+            std::cmp::Ordering::Less => usual.saturating_sub(step as u32),
+            std::cmp::Ordering::Equal => usual,
+            std::cmp::Ordering::Greater => usual + step as u32,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_changes_by_one_at_least() {
+        let count = |factor: f64, usual: u32| {
+            let change = Change::Scaled("c", factor);
+            Options { change, ..Options::default() }.fitted_count("c", usual)
+        };
+        assert_eq!((count(0.9, 33), count(1.1, 33)), (30, 36));
+        assert_eq!((count(0.9, 4), count(1.1, 4)), (3, 5));
+        assert_eq!(Options::default().fitted_count("c", 4), 4);
     }
 }
 

@@ -7,7 +7,7 @@
 use std::fmt::Write;
 
 use pagelab_analysis::figure::Series;
-use pagelab_studies::claim::{Claim, Distance, Role, Verdict, scores};
+use pagelab_studies::claim::{Claim, Distance, Role, Standing, Verdict, scores};
 use pagelab_studies::{Change, Options, STUDIES, named};
 
 /// Three digits: the last ones of a logarithm may differ between mathematical libraries.
@@ -28,8 +28,10 @@ fn line(claim: &Claim) -> String {
         Some(Distance::Difference(difference)) => format!("{difference:+.2}"),
     };
     let detail = claim.detail.as_ref().map_or_else(String::new, |detail| format!(" ({detail})"));
+    let marginal = if claim.marginal { ", marginal" } else { "" };
+    let dependent = if claim.counted() || claim.role == Role::Identity { "" } else { ", not counted" };
     format!(
-        "{} | {} | {} | {}{detail} | {} | {distance} | {} | {}",
+        "{} | {} | {} | {}{detail} | {} | {distance} | {}{marginal} | {}{dependent} | {}",
         claim.paper,
         claim.what,
         published.join(": "),
@@ -37,6 +39,7 @@ fn line(claim: &Claim) -> String {
         claim.unit,
         claim.verdict.name(),
         claim.role.name(),
+        number(claim.freedom),
     )
 }
 
@@ -51,12 +54,23 @@ fn claims_are_what_they_were() {
         }
         for score in scores(&study.claims) {
             let (role, all) = (score.role.name(), score.claims);
+            let distance = score.distance.map_or_else(|| "—".to_owned(), number);
             writeln!(
                 text,
-                "{} | {role}: {} reproduced, {} partly of {all}",
-                study.name, score.reproduced, score.partly
+                "{} | {role}: {} reproduced, {} marginally, {} partly of {all}, {} not counted; freedom {}, median \
+                 distance {distance}",
+                study.name,
+                score.reproduced,
+                score.marginal,
+                score.partly,
+                score.dependent,
+                number(score.freedom)
             )
             .unwrap();
+        }
+        for found in &study.sensitivity {
+            let (constant, survive, all) = (found.constant, found.survive, found.claims);
+            writeln!(text, "{} | {constant} ± 10%: {survive} of {all} survive", study.name).unwrap();
         }
         assert!(!study.parameters.is_empty() && !study.tables.is_empty() && !study.plots.is_empty());
         for table in &study.tables {
@@ -71,30 +85,79 @@ fn claims_are_what_they_were() {
     insta::assert_snapshot!("claims", text);
 }
 
-/// Every claim that is counted as reproduced names an ablation, and is not reproduced under it.
-fn ablations(study: &str) {
-    let kind = named(study).unwrap();
-    let whole = kind.claims(&Options::default()).unwrap();
-    let mut survivors = Vec::new();
-    for name in kind.book().unwrap().ablations.keys() {
-        let change = Change::Without(name.clone());
-        let own = |_: &str, ablation: Option<&str>| ablation == Some(name.as_str());
-        let without = kind.claims_that(&Options { change, ..Options::default() }, own).unwrap();
-        let own: Vec<&Claim> = whole.iter().filter(|claim| claim.ablation.as_ref() == Some(name)).collect();
-        assert!(!own.is_empty(), "{study}: no claim names {name}");
-        for (claim, ablated) in own.iter().zip(&without) {
-            assert_eq!(claim.id, ablated.id);
-            let counted = claim.role != Role::Identity && claim.verdict == Verdict::Reproduced;
-            if counted && ablated.verdict == Verdict::Reproduced {
-                survivors.push(format!("{} under {name}: {}", claim.id, number(ablated.model)));
-            }
-        }
+/// The verdict on every claim with the whole model, and under every ablation.
+struct Matrix {
+    /// Whole, and then by ablation in the order of their names.
+    columns: Vec<Vec<Claim>>,
+    ablations: Vec<String>,
+}
+
+impl Matrix {
+    fn of(study: &str) -> Self {
+        let kind = named(study).unwrap();
+        let ablations: Vec<String> = kind.book().unwrap().ablations.keys().cloned().collect();
+        let changes = ablations.iter().map(|name| Change::Without(name.clone()));
+        let columns = std::iter::once(Change::None)
+            .chain(changes)
+            .map(|change| kind.claims(&Options { change, ..Options::default() }).unwrap())
+            .collect();
+        Self { columns, ablations }
     }
-    // Whatever counts as reproduced was looked at: the ablations are those that the claims name.
-    let tried =
-        |claim: &&Claim| kind.book().unwrap().ablations.contains_key(claim.ablation.as_ref().unwrap());
-    assert!(whole.iter().filter(|claim| claim.role != Role::Identity).all(|claim| tried(&claim)));
-    assert!(survivors.is_empty(), "{study}: claims survive their ablation: {survivors:#?}");
+
+    fn text(&self) -> String {
+        let mut text = String::from(
+            "# The verdict on each claim with the whole model, and under each ablation. Written by PAGELAB_UPDATE=1 \
+             cargo test -p pagelab-studies --test studies -- fails_without\n",
+        );
+        let named = self.ablations.join(",");
+        writeln!(text, "claim,role,ablation,whole,{named}").unwrap();
+        for (n, claim) in self.columns[0].iter().enumerate() {
+            let own = claim.ablation.as_deref().unwrap_or("none");
+            let verdicts: Vec<&str> = self.columns.iter().map(|column| column[n].verdict.name()).collect();
+            writeln!(text, "{},{},{own},{}", claim.id, claim.role.name(), verdicts.join(",")).unwrap();
+        }
+        text
+    }
+
+    /// Reproduced claims that are counted, each with its verdicts under the ablations.
+    fn reproduced(&self) -> impl Iterator<Item = (&Claim, Vec<Verdict>)> {
+        let whole = self.columns[0].iter().enumerate();
+        whole
+            .filter(|(_, claim)| claim.role != Role::Identity && claim.verdict == Verdict::Reproduced)
+            .map(|(n, claim)| (claim, self.columns[1..].iter().map(|column| column[n].verdict).collect()))
+    }
+}
+
+/// Every claim that is counted as reproduced names an ablation, and is not reproduced under it; and an ablation is of
+/// one mechanism: claims on others hold without it. The matrix of both is a file.
+fn ablations(study: &str) {
+    let matrix = Matrix::of(study);
+    for (n, ablation) in matrix.ablations.iter().enumerate() {
+        let names = |claim: &Claim| claim.ablation.as_ref() == Some(ablation);
+        assert!(matrix.columns[0].iter().any(names), "{study}: no claim names {ablation}");
+        let survivors: Vec<&str> = matrix
+            .reproduced()
+            .filter(|(claim, verdicts)| names(claim) && verdicts[n] == Verdict::Reproduced)
+            .map(|(claim, _)| claim.id.as_str())
+            .collect();
+        assert!(survivors.is_empty(), "{study}: claims survive {ablation}: {survivors:?}");
+        let (all, failed) = matrix.reproduced().fold((0, 0), |(all, failed), (_, verdicts)| {
+            (all + 1, failed + usize::from(verdicts[n] != Verdict::Reproduced))
+        });
+        assert!(
+            failed < all,
+            "{study}: nothing holds without {ablation}, so it says nothing of its mechanism"
+        );
+    }
+    let path = format!("{}/../../published/ablations/{study}.csv", env!("CARGO_MANIFEST_DIR"));
+    let text = matrix.text();
+    if std::fs::read_to_string(&path).is_ok_and(|found| found == text) {
+        return;
+    }
+    if std::env::var_os("PAGELAB_UPDATE").is_some() {
+        std::fs::write(&path, text).unwrap();
+    }
+    panic!("{path} is stale, PAGELAB_UPDATE=1 writes it");
 }
 
 macro_rules! ablations {
@@ -108,6 +171,55 @@ ablations! {
     every_claim_of_mcdougall_2005_fails_without_its_mechanism "mcdougall-2005"
     every_claim_of_mcdougall_2007_fails_without_its_mechanism "mcdougall-2007"
     every_claim_of_dillon_fails_without_its_mechanism "dillon-2011"
+}
+
+/// A model figure is one prediction, however many published figures it is near.
+#[test]
+fn no_held_out_claim_shares_its_model_figure_with_another() {
+    for kind in STUDIES {
+        let claims = kind.claims(&Options::default()).unwrap();
+        let repeats: Vec<String> =
+            claims.iter().filter_map(|c| Some(format!("{} as {}", c.id, c.repeats.as_ref()?))).collect();
+        assert!(repeats.is_empty(), "{}: {repeats:?}", kind.name);
+    }
+}
+
+/// What was fitted says with how many constants, and as many constants as figures make identities.
+#[test]
+fn fitted_and_derived_claims_have_freedom() {
+    for kind in STUDIES {
+        let claims = kind.claims(&Options::default()).unwrap();
+        for claim in claims.iter().filter(|claim| claim.counted()) {
+            let place = format!("{}: {}: {}", kind.name, claim.id, claim.freedom);
+            assert!(0.0 < claim.freedom && claim.freedom <= 1.0, "{place}");
+            assert!(claim.role != Role::Fitted || claim.freedom < 1.0, "{place}");
+        }
+        let uncounted = claims.iter().filter(|claim| !claim.counted());
+        uncounted.for_each(|claim| assert_eq!(claim.freedom, 0.0, "{}: {}", kind.name, claim.id));
+    }
+}
+
+/// Every fitted constant can be changed, and the model knows it by its name.
+#[test]
+fn every_fitted_constant_moves_a_figure() {
+    for kind in STUDIES {
+        let study = kind.study(&Options::default()).unwrap();
+        let figures = |change| -> Vec<f64> {
+            let claims = kind.claims(&Options { change, ..Options::default() }).unwrap();
+            claims.iter().map(|claim| claim.model).collect()
+        };
+        let usual = figures(Change::Scaled("nothing", 1.0));
+        for parameter in &study.parameters {
+            let fitted = matches!(parameter.standing, Standing::Fitted { .. });
+            assert_eq!(fitted, parameter.constant.is_some(), "{}: {}", kind.name, parameter.name);
+            let Some(constant) = parameter.constant else { continue };
+            // What stands between two ticks moves nothing until it passes one.
+            let moves = [1.5, 0.5].into_iter().any(|scale| figures(Change::Scaled(constant, scale)) != usual);
+            assert!(moves, "{}: {constant} moves nothing", kind.name);
+            let found = study.sensitivity.iter().find(|found| found.constant == constant).unwrap();
+            assert!(found.survive <= found.claims);
+        }
+    }
 }
 
 /// What is not reproduced has its distance and what is suspected, and nothing is suspected of what is reproduced.
@@ -173,8 +285,8 @@ fn rows_to_fit_change_the_roles_and_the_parameters() {
     let options = Options { fit: Some(vec![1, 3, 15, 16]), ..Options::default() };
     let study = dillon.study(&options).unwrap();
     let held = |claim: &&Claim| claim.id.starts_with("real/") && claim.role == Role::HeldOut;
-    // Seventeen rows, four fitted, two given.
-    assert_eq!(study.claims.iter().filter(held).count(), 11);
+    // Of eleven configurations four are fitted and one is given.
+    assert_eq!(study.claims.iter().filter(held).count(), 6);
     let other = dillon.study(&Options::default()).unwrap();
     assert_ne!(study.parameters[0].value, other.parameters[0].value);
     let none = Options { fit: Some(vec![99]), ..Options::default() };

@@ -4,8 +4,9 @@
 pub const TERMS: &[(&str, &str)] = &[
     (
         "ablation",
-        "A model with one mechanism switched off. A claim that the model still reproduces \
-         without the mechanism is no evidence for it.",
+        "A mechanism taken out of a model. A claim that holds without the mechanism it is about \
+         says nothing of it, so each claim names an ablation under which it fails \
+         (`reproduce STUDY --without ABLATION`).",
     ),
     (
         "access time",
@@ -44,6 +45,12 @@ pub const TERMS: &[(&str, &str)] = &[
          by paging out those that were never referenced.",
     ),
     (
+        "degrees of freedom",
+        "Of claims (column df): published figures less the constants that were computed from them \
+         or fitted with them. Five figures with three constants have two, and each claim 0.4. A \
+         prediction has 1. An identity, or a claim that follows from others, has none.",
+    ),
+    (
         "delay accounting",
         "The kernel's account of the time that each thread waited for a CPU, block I/O, \
          swap-in, direct reclaim, or pages that it lost recently (thrashing). It must be on \
@@ -76,6 +83,12 @@ pub const TERMS: &[(&str, &str)] = &[
          (balance_dirty_pages), from a share of memory on (dirty_background_ratio and \
          dirty_ratio, or their bytes). With cgroup v2 it is a share of the cgroup's limit, with \
          cgroup v1 of the machine's memory.",
+    ),
+    (
+        "distinct prediction",
+        "A held-out claim whose model figure no other claim of the study has. The score counts a \
+         figure once, however many published rows show it; and never if a constant was computed \
+         from it or fitted with it.",
     ),
     (
         "fitted",
@@ -149,6 +162,11 @@ pub const TERMS: &[(&str, &str)] = &[
         "The test behind the p-values of `compare` for runs that were not interleaved, or with few pairs. \
         It asks whether the repetitions of one run rank higher than those of the other. It uses the order \
         of the values only, so an outlier cannot decide.",
+    ),
+    (
+        "marginal",
+        "Of a claim: reproduced with less than a tenth of its tolerance to spare. A slightly \
+         different model would miss it.",
     ),
     (
         "memory protection",
@@ -310,6 +328,11 @@ pub const TERMS: &[(&str, &str)] = &[
          short. If nothing is scanned, memory is not short.",
     ),
     ("setting", "A requested condition: --memory, --swap, --thp, --swappiness, --set."),
+    (
+        "sensitivity",
+        "Of a study: how many of the reproduced held-out claims survive if a fitted constant is \
+         10% less, and 10% more (column survive ±10%). A count changes by one at least.",
+    ),
     (
         "signed-rank test",
         "Wilcoxon's test behind the p-values of `compare` for interleaved repetitions. It \

@@ -4,7 +4,7 @@
 
 use pagelab_reference::rng::Rng;
 
-use super::layout::{CAT, EXPR, Program, SHELL, WC};
+use super::layout::{CAT, EXPR, Program, SHELL, SHELL_OWN, WC, shell_with};
 use super::mechanism::Mapper;
 use super::space::Memory;
 
@@ -15,6 +15,8 @@ pub struct Script {
     pub instances: u32,
     /// Iterations of each.
     pub iterations: u32,
+    /// Pages of the shell that are its own.
+    pub shell_own: u32,
     /// Pages of its own that a child of the shell writes after a fork.
     pub child_writes: u32,
     /// Pages that the parent writes after a fork.
@@ -28,7 +30,15 @@ pub struct Script {
 impl Script {
     /// As published, with this many copies.
     pub fn published(instances: u32) -> Self {
-        Self { instances, iterations: 500, child_writes: 20, parent_writes: 12, copies: true, execs: true }
+        Self {
+            instances,
+            iterations: 500,
+            shell_own: SHELL_OWN,
+            child_writes: 20,
+            parent_writes: 12,
+            copies: true,
+            execs: true,
+        }
     }
 }
 
@@ -49,7 +59,8 @@ impl Instance {
     /// A shell that is up.
     pub(super) fn new(memory: &mut Memory, script: &Script) -> Self {
         let shell = memory.process();
-        memory.exec(shell, &SHELL, 0);
+        let segments = shell_with(script.shell_own);
+        memory.exec(shell, &Program { segments: &segments, ..SHELL }, 0);
         Self { shell, middle: 0, tools: [0; 2], step: 0, left: script.iterations }
     }
 

@@ -12,7 +12,10 @@ fn every_study_prints_claims_with_verdicts() {
     assert!(
         all.contains("gorman-2002")
             && all.contains("Reproduced: held out ")
-            && all.contains("identities not counted"),
+            && joined(&all).contains("distinct predictions (")
+            && joined(&all).contains("median distance ")
+            && joined(&all).contains("Not counted: ")
+            && joined(&all).contains("survive ±10%"),
         "{all}"
     );
     let one = lab.ok("reproduce gorman-2002 --html studies.html");
@@ -20,6 +23,12 @@ fn every_study_prints_claims_with_verdicts() {
     let page = std::fs::read_to_string(lab.path("studies.html")).unwrap();
     assert!(page.contains("2.4.19-rmap14a") && page.matches("class=\"plot\"").count() >= 4);
     assert!(page.contains("Reproduced: held out "));
+    let one = joined(&lab.ok("reproduce mcdougall-2005"));
+    // Every fitted constant has its column, and every word its paragraph.
+    assert!(one.contains("Survive ±10%: ") && one.contains(" of 7 fitted to small-in-memory"), "{one}");
+    for word in ["marginal", "distinct prediction", "sensitivity", "degrees of freedom", "ablation"] {
+        assert!(lab.ok(&format!("explain {word}")).starts_with(&format!("{word}: ")), "{word}");
+    }
     lab.shows("reproduce mcdougall-2007 --without one-node", &["Ablations (--without)"]);
 }
 

@@ -18,7 +18,9 @@ pub(super) fn builds_bars(rows: &[Row], outcomes: &[Outcome], world: bool, name:
     builds.sort_by_key(|row| (!row.big, row.copies, row.jobs, !row.before));
     let bar = |row: &&Row| {
         let model = outcomes[row.number - 1].real;
-        let bar = BarRow::new(row.short(), Some(row.real), Some(model)).of(format!("real/{}", row.number));
+        // Rows that repeat one measurement are one claim, under the number of the first.
+        let first = rows.iter().find(|other| other.configuration() == row.configuration()).unwrap_or(row);
+        let bar = BarRow::new(row.short(), Some(row.real), Some(model)).of(format!("real/{}", first.number));
         BarRow { color: usize::from(!row.before), ..bar }
     };
     Bars {
@@ -245,18 +247,19 @@ pub(super) fn parameter_list(
     let rows = asked.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
     let [real, system] = ["real", "system"].map(|which| format!("{which} times of rows {rows}"));
     parameters! {
-        "work under vm_token before the patch", 100.0 * parameters.before, "%", fitted(real.as_str());
+        "work under vm_token before the patch", 100.0 * parameters.before, "%",
+            fitted(real.as_str()) as "before";
         "work under what all share after it: vmobj_token and the page queues' locks", 100.0 * parameters.after, "%",
-            fitted(real.as_str());
-        "by which each waiter lengthens a hold", 100.0 * parameters.slowing, "%", fitted(real.as_str());
+            fitted(real.as_str()) as "after";
+        "by which each waiter lengthens a hold", 100.0 * parameters.slowing, "%", fitted(real.as_str()) as "slowing";
         "waits spun before the patch: system time; the rest is idle", 100.0 * spun.before, "%",
-            fitted(system.as_str());
-        "and after it", 100.0 * spun.after, "%", fitted(system.as_str());
+            fitted(system.as_str()) as "spun-before";
+        "and after it", 100.0 * spun.after, "%", fitted(system.as_str()) as "spun-after";
         "the work's own system time on monster", own, "× test29's",
             derived("row 13 (monster, four jobs, after), less what is spun there, through row 14");
         "buildkernel, one job", KERNEL_SERIAL, "s", documented("Dillon 2011");
         "buildkernel, parallel work", KERNEL_PARALLEL, "s",
-            derived("277 s user and about 90 s system without waits, less 45 s");
+            derived("277 s user and the work's own system time of row 13, less 45 s");
         "buildworld, one job", WORLD_SERIAL, "s",
             derived("rows 10 and 11: S + (4,077 − S)/4 = 1,770 s, 1.5 times as long");
         "buildworld, parallel work", WORLD_PARALLEL, "s",

@@ -77,11 +77,12 @@ pub(super) fn family(seeds: &std::ops::Range<u64>) -> (Table, Plot) {
     (table, plot)
 }
 
-/// Where 4 MB processes lose a third of their speed: the last size before, and the next.
-pub(super) fn drop_of_large(system: Sun4, seeds: &std::ops::Range<u64>) -> Option<(u32, u32)> {
-    let cases: Vec<(Sun4, VmTest)> = (1..=8).map(|children| (system, short(children, 4 << 20))).collect();
+/// Speeds of 4 MB processes with the published sweeps, to where they are slow.
+pub(super) fn speeds_of_large(system: Sun4, seeds: &std::ops::Range<u64>) -> Vec<(u32, f64)> {
+    let test = |children| VmTest { children, bytes: 4 << 20, ..VmTest::published(2) };
+    let cases: Vec<(Sun4, VmTest)> = (1..=6).map(|children| (system, test(children))).collect();
     let model = run_all(&cases, seeds.clone(), 1);
-    knee(&speeds(&cases, &model))
+    speeds(&cases, &model)
 }
 
 /// Processes of other sizes.

@@ -4,7 +4,7 @@
 use pagelab_report::text::{self, DASH};
 use pagelab_report::{Section, TextTable};
 use pagelab_studies::claim::{
-    Assumption, Claim, Distance, End, ROLES, Range, Role, Score, Standing, Study, Tolerance, Verdict, scores,
+    Assumption, Claim, Distance, End, Range, Role, Score, Standing, Study, Tolerance, Verdict, scores,
 };
 use pagelab_studies::ranges::SEARCHED;
 
@@ -50,19 +50,43 @@ fn row(claim: &Claim) -> Vec<String> {
         figure(claim.model, &claim.unit) + &detail,
         distance(claim),
         asked(claim),
-        claim.role.name().to_owned(),
-        claim.verdict.name().to_owned(),
+        role(claim).to_owned(),
+        freedom(claim.freedom),
+        verdict(claim),
     ]
 }
 
-/// The columns of a table of claims.
-const HEADINGS: [&str; 7] = ["claim", "published", "model", "ratio", "tolerance", "role", "verdict"];
+/// What the published figure was to the model, or to other claims.
+fn role(claim: &Claim) -> &'static str {
+    match () {
+        () if claim.role == Role::Identity => claim.role.name(),
+        () if !claim.follows.is_empty() => "follows",
+        () if claim.repeats.is_some() => "repeats",
+        () => claim.role.name(),
+    }
+}
 
-/// A table of claims; of several papers with the paper before each, and without the tolerance, so that it fits.
+fn verdict(claim: &Claim) -> String {
+    let marginal = if claim.marginal { ", marginal" } else { "" };
+    format!("{}{marginal}", claim.verdict.name())
+}
+
+/// Degrees of freedom, to two digits.
+fn freedom(freedom: f64) -> String {
+    let rounded = (100.0 * freedom).round() / 100.0;
+    format!("{rounded}")
+}
+
+/// The columns of a table of claims.
+const HEADINGS: [&str; 8] = ["claim", "published", "model", "ratio", "tolerance", "role", "df", "verdict"];
+
+/// A table of claims; of several papers with the paper before each, and without tolerance and freedom, so that it fits.
 pub fn claims(title: &str, claims: &[&Claim], papers: bool) -> TextTable {
+    const FREEDOM: usize = 6;
     const TOLERANCE: usize = 4;
     let shown = |mut cells: Vec<String>, paper: &str| {
         if papers {
+            cells.remove(FREEDOM);
             cells.remove(TOLERANCE);
             cells.insert(0, paper.to_owned());
         }
@@ -72,6 +96,13 @@ pub fn claims(title: &str, claims: &[&Claim], papers: bool) -> TextTable {
     let headings = shown(HEADINGS.map(str::to_owned).to_vec(), "paper");
     let mut table = TextTable::new(title, headings, claims.iter().map(cells));
     table.tones = claims.iter().map(|claim| claim.verdict.tone()).collect();
+    if !papers {
+        table.remarks.push(
+            "df: degrees of freedom. What follows from other claims, repeats one, or is an identity has none and is \
+             not counted."
+                .into(),
+        );
+    }
     table
 }
 
@@ -94,7 +125,7 @@ pub fn missed(study: &Study) -> Option<TextTable> {
         place.map_or_else(|| DASH.to_owned(), |place| (place + 1).to_string())
     };
     let cells = |claim: &&Claim| {
-        let [what, published, model, ratio, ..] = <[String; 7]>::try_from(row(claim)).expect("seven cells");
+        let [what, published, model, ratio, ..] = <[String; 8]>::try_from(row(claim)).expect("eight cells");
         vec![what, published, model, ratio, number(claim), claim.verdict.name().to_owned()]
     };
     let headings = ["claim", "published", "model", "ratio", "why", "verdict"];
@@ -107,22 +138,52 @@ pub fn missed(study: &Study) -> Option<TextTable> {
     (!missed.is_empty()).then_some(table)
 }
 
-/// How many claims of each role were reproduced; identities are said, not counted.
+/// How many claims of each role were reproduced; what is not counted is said.
 pub fn score(claims: &[&Claim]) -> String {
     let scores = scores(claims.iter().copied());
     let (given, counted): (Vec<&Score>, Vec<&Score>) =
         scores.iter().partition(|score| score.role == Role::Identity);
-    let said: Vec<String> = counted
-        .iter()
-        .map(|score| {
-            let partly =
-                if score.partly > 0 { format!(" ({} more partly)", score.partly) } else { String::new() };
-            format!("{} {} of {}{partly}", score.role.name(), score.reproduced, score.claims)
-        })
-        .collect();
-    let given =
-        given.first().map_or_else(String::new, |score| format!("; {} identities not counted", score.claims));
-    format!("Reproduced: {}{given}.", said.join(", "))
+    let said = counted.iter().map(|score| {
+        let mut more = Vec::new();
+        if score.marginal > 0 {
+            more.push(format!("{} marginally", score.marginal));
+        }
+        if score.partly > 0 {
+            more.push(format!("{} more partly", score.partly));
+        }
+        if let Some(distance) = score.distance.filter(|_| score.role == Role::HeldOut) {
+            more.push(format!("median distance {}", percent(distance)));
+        }
+        let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join(", ")) };
+        let what = if score.role == Role::HeldOut { " distinct predictions" } else { "" };
+        format!("{} {} of {}{what}{more}", score.role.name(), score.reproduced, score.claims)
+    });
+    let said: Vec<String> = said.collect();
+    let dependent: usize = counted.iter().map(|score| score.dependent).sum();
+    let given: usize = given.iter().map(|score| score.claims).sum();
+    let uncounted = match (given, dependent) {
+        (0, 0) => String::new(),
+        _ => format!(
+            " Not counted: {}, and {} that {}.",
+            numbered(given, "identity", "identities"),
+            numbered(dependent, "claim", "claims"),
+            if dependent == 1 {
+                "follows from others or repeats one"
+            } else {
+                "follow from others or repeat one"
+            }
+        ),
+    };
+    format!("Reproduced: {}.{uncounted}", said.join(", "))
+}
+
+fn numbered(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// A share as percent, to two digits.
+fn percent(share: f64) -> String {
+    format!("{}%", text::count(100.0 * share))
 }
 
 /// The same by role, for a picture.
@@ -141,12 +202,26 @@ fn scored(study: &Study) -> Vec<pagelab_report::Score> {
     counted.map(row).collect()
 }
 
-/// What the model was given, and where from.
+/// What the model was given, where from, and how many of the reproduced predictions survive another value of what was
+/// fitted.
 pub fn parameters(study: &Study) -> TextTable {
+    let survive = |constant: Option<&str>| {
+        let found = study.sensitivity.iter().find(|sensitivity| Some(sensitivity.constant) == constant);
+        found.map_or_else(|| DASH.to_owned(), |found| format!("{} of {}", found.survive, found.claims))
+    };
     let rows = study.parameters.iter().map(|p| {
-        vec![p.name.to_owned(), format!("{} {}", text::count(p.value), p.unit), standing(&p.standing)]
+        let value = format!("{} {}", text::count(p.value), p.unit);
+        vec![p.name.to_owned(), value, survive(p.constant), standing(&p.standing)]
     });
-    TextTable::new("Parameters", ["parameter", "value", "from"], rows)
+    let mut table = TextTable::new("Parameters", ["parameter", "value", "survive ±10%", "from"], rows);
+    if !study.sensitivity.is_empty() {
+        table.remarks.push(
+            "Survive ±10%: reproduced held-out claims that are still reproduced with 10% less and with 10% more of the \
+             constant; a count changes by one at least."
+                .into(),
+        );
+    }
+    table
 }
 
 /// The assumed values that decide a verdict; none where there are none.
@@ -236,23 +311,32 @@ pub fn standing(standing: &Standing) -> String {
     }
 }
 
-/// The score of each study by role: reproduced claims of all.
+/// The score of each study by role: reproduced claims of all that are counted.
 pub fn by_role(studies: &[Study]) -> TextTable {
-    let roles = ROLES.iter().filter(|role| **role != Role::Identity);
     let row = |study: &Study| {
-        let scores = scores(&study.claims);
-        let of = |role: &Role| {
-            let score = scores.iter().find(|score| score.role == *role);
-            score.map_or_else(|| DASH.to_owned(), |score| format!("{} of {}", score.reproduced, score.claims))
-        };
-        std::iter::once(study.name.to_owned()).chain(roles.clone().map(of)).collect()
+        let of = |role: Role| study.scores.iter().find(|score| score.role == role && score.claims > 0);
+        let dash = || DASH.to_owned();
+        let reproduced =
+            |role| of(role).map_or_else(dash, |score| format!("{} of {}", score.reproduced, score.claims));
+        let distance = of(Role::HeldOut).and_then(|score| score.distance);
+        let weakest = study.sensitivity.iter().min_by_key(|sensitivity| sensitivity.survive);
+        vec![
+            study.name.to_owned(),
+            reproduced(Role::HeldOut),
+            distance.map_or_else(dash, percent),
+            weakest.map_or_else(dash, |found| format!("{} of {}", found.survive, found.claims)),
+            reproduced(Role::Derived),
+            reproduced(Role::Fitted),
+            of(Role::Fitted).map_or_else(dash, |score| freedom(score.freedom)),
+        ]
     };
-    let headings =
-        std::iter::once("study".to_owned()).chain(roles.clone().map(|role| role.name().to_owned()));
+    let headings = ["study", "held out", "distance", "survive ±10%", "derived", "fitted", "df"];
     let mut table = TextTable::new("Claims reproduced, by role", headings, studies.iter().map(row));
     table.remarks.push(
-        "Held out: no parameter has seen the figure. Derived: a parameter was computed from it or its like. Fitted: a \
-         parameter was fitted with it. Identities follow without a model and are not counted."
+        "Held out: no parameter has seen the figure, and a model figure counts once. Distance: the median from the \
+         published figures. Survive ±10%: reproduced held-out claims that stay so whichever fitted constant is 10% \
+         less or more. Derived: a parameter was computed from the figure or its like. Fitted: a parameter was fitted \
+         with it; df: such figures less constants. Identities, and claims that follow from others, are not counted."
             .to_owned(),
     );
     table
