@@ -73,6 +73,21 @@ impl Options {
     }
 }
 
+/// What a model says to each claim.
+pub(crate) type Answers = Box<dyn Fn(At) -> Option<ModelFigure>>;
+
+/// What a study shows besides its claims.
+pub(crate) struct Shown {
+    pub parameters: Vec<Parameter>,
+    pub here: Table,
+    pub tables: Vec<Table>,
+    pub bars: Vec<Bars>,
+    pub plots: Vec<Plot>,
+    /// How many of the plots the page opens with.
+    pub opening: usize,
+    pub notes: Vec<String>,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,19 +102,4 @@ mod tests {
         assert_eq!((count(0.9, 4), count(1.1, 4)), (3, 5));
         assert_eq!(Options::default().fitted_count("c", 4), 4);
     }
-}
-
-/// What a model says to each claim.
-pub(crate) type Answers = Box<dyn Fn(At) -> Option<ModelFigure>>;
-
-/// What a study shows besides its claims.
-pub(crate) struct Shown {
-    pub parameters: Vec<Parameter>,
-    pub here: Table,
-    pub tables: Vec<Table>,
-    pub bars: Vec<Bars>,
-    pub plots: Vec<Plot>,
-    /// How many of the plots the page opens with.
-    pub opening: usize,
-    pub notes: Vec<String>,
 }
