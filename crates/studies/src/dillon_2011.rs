@@ -378,7 +378,8 @@ pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
          come out a quarter too short (rows 1 to 3)."
             .into(),
         "User time grows from 277 to 360 s between 4 and 48 jobs (caches, distant memory). The model's \
-         work does not grow."
+         work does not grow, so the 17 user times cannot be judged; nor can the system time of row 17, which is row \
+         14's in the model."
             .into(),
     ];
     if !held.is_empty() {
