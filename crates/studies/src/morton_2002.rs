@@ -246,6 +246,7 @@ fn answering(model: Model, published: Published) -> Result<Answers, StudyError> 
             }
             "add-lock" => model.part(true, 0).into(),
             "add-unlock" => model.part(true, 2).into(),
+            "unlock-as-lock" => (model.part(true, 2) / model.part(true, 0)).into(),
             "remove-lock" => model.part(false, 0).into(),
             "remove-walk" => model.part(false, 1).into(),
             "remove-unlock" => model.part(false, 2).into(),
@@ -290,6 +291,10 @@ pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
                 .into(),
             "Elements move between a processor's own list and the slab for nothing, so the slab's share is short of \
              the published one."
+                .into(),
+            "Not judged: the profile without reverse map and the user times, which are inputs; handle_mm_fault and two \
+             more, which stand in one of the two profiles only; and that moving kmem_cache_alloc out of the locked \
+             region does not help, of which the model has no variant."
                 .into(),
             "Functions that have nothing to do with the reverse map are taken to cost what they cost without it. \
              The profile says that some cost more: the chains take their lines out of the cache."
