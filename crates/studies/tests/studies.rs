@@ -46,8 +46,10 @@ fn line(claim: &Claim) -> String {
 #[test]
 fn claims_are_what_they_were() {
     let mut text = String::new();
+    let mut all = Vec::new();
     for kind in STUDIES {
         let study = kind.study(&Options::default()).unwrap();
+        all.extend(study.claims.clone());
         for claim in &study.claims {
             assert_eq!(claim.paper, study.name);
             writeln!(text, "{}", line(claim)).unwrap();
@@ -83,6 +85,16 @@ fn claims_are_what_they_were() {
         }
     }
     insta::assert_snapshot!("claims", text);
+    // The book gives the score of all studies.
+    let score = scores(&all).into_iter().find(|score| score.role == Role::HeldOut).unwrap();
+    let said = format!(
+        "{} of {} distinct predictions are reproduced, with a median distance of {:.1}%",
+        score.reproduced,
+        score.claims,
+        100.0 * score.distance.unwrap()
+    );
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/src/explanation/models/index.md");
+    assert!(std::fs::read_to_string(page).unwrap().contains(&said), "{page} must say: {said}");
 }
 
 /// The verdict on every claim with the whole model, and under every ablation.
