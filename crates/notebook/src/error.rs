@@ -68,7 +68,7 @@ pub enum Problem {
     #[error("the notebook cannot be opened\nhint: check that its folder exists and is writable")]
     CannotOpen,
     /// A name or number that no run has.
-    #[error("no run '{name}' in this notebook{} (see: pagelab list)", meant.as_ref().map(|run| format!("; did you mean {run}?")).unwrap_or_default())]
+    #[error("no run '{name}' in this notebook\nhint: {}'pagelab list' lists all", meant.as_ref().map(|run| format!("did you mean {run}? ")).unwrap_or_default())]
     NoRun {
         /// What was asked for.
         name: String,

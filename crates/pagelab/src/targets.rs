@@ -17,13 +17,21 @@ use pagelab_model::target::Model;
 use pagelab_pager::target::Pager;
 
 use crate::failure::usage;
+use crate::output::HINT;
 
 /// The target that `spec` names, with its own options.
 ///
 /// # Errors
 /// When there is no such image or model, or an option is unknown or its value impossible.
 pub fn open(spec: &TargetSpec, own: &[(String, String)]) -> Result<Box<dyn Target>> {
-    let wrong = |problem: String| usage(format!("--on {spec}: {problem} (see: pagelab targets)"));
+    let wrong = |problem: String| {
+        let hint = if problem.contains(HINT) {
+            ""
+        } else {
+            "\nhint: 'pagelab targets' lists targets and their options"
+        };
+        usage(format!("--on {spec}: {problem}{hint}"))
+    };
     Ok(match (&spec.kind, own.first()) {
         (TargetKind::Host, None) => Box::new(Host::new()),
         (TargetKind::Host, Some((key, _))) => {

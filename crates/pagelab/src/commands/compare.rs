@@ -73,7 +73,9 @@ pub fn metric_name(text: &str) -> Result<String, Infallible> {
 pub fn measured(metric: &str, runs: &[Run]) -> Result<()> {
     match runs.iter().any(|run| !run.values_named(metric).is_empty()) {
         true => Ok(()),
-        false => Err(usage(format!("--metric {metric}: no run measured it (see: pagelab show RUN)"))),
+        false => Err(usage(format!(
+            "--metric {metric}: no run measured it\nhint: 'pagelab show RUN' lists the metrics of a run"
+        ))),
     }
 }
 

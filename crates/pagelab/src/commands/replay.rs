@@ -300,7 +300,7 @@ fn computed(stream: &StreamArguments, replay: &Replay) -> Result<Vec<Computed>> 
 fn model(target: &TargetSpec) -> Result<(String, Replayable)> {
     let TargetKind::Model(name) = &target.kind else {
         return Err(usage(format!(
-            "--on {target}: a recorded stream can be replayed on models only (see: pagelab targets)"
+            "--on {target}: a recorded stream can be replayed on models only\nhint: 'pagelab targets' lists them"
         )));
     };
     if let (Some(system), true) = (SystemKind::named(name), target.options.is_empty()) {
@@ -312,7 +312,7 @@ fn model(target: &TargetSpec) -> Result<(String, Replayable)> {
         text += &format!("{key}={value}");
     }
     let kind: PolicyKind =
-        text.parse().map_err(|e| usage(format!("--on {target}: {e} (see: pagelab policies)")))?;
+        text.parse().map_err(|e| usage(format!("--on {target}: {e}\nhint: 'pagelab policies' lists all")))?;
     Ok((kind.to_string(), Replayable::Policy(kind)))
 }
 

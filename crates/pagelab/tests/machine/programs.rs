@@ -189,7 +189,7 @@ fn a_shell_opens_in_a_guest() {
     assert_eq!(lab.path("tried").exists(), kvm, "KVM is tried where it is");
 }
 
-/// `hot HOT COLD SECONDS`: writes HOT and COLD MiB once, and then HOT again and again.
+/// `hot HOT COLD SECONDS`: writes COLD MiB once, says "ready", and writes HOT MiB again and again.
 const HOT: &str = r#"
 #include <stdlib.h>
 #include <time.h>
@@ -199,6 +199,7 @@ int main(int count, char **words) {
   char *used = malloc(hot), *unused = malloc(cold);
   time_t end = time(0) + atoi(words[3]);
   for (size_t at = 0; at < cold; at += 4096) unused[at] = (char)(at >> 12);
+  if (write(1, "ready\n", 6) != 6) return 1;
   do {
     for (size_t at = 0; at < hot; at += 4096) used[at]++;
     usleep(200000);
@@ -250,7 +251,13 @@ exit 9
 fn the_need_of_a_running_process_is_at_least_what_it_uses() {
     let lab = Lab::new();
     let program = lab.compile("hot", HOT, &["-static"]);
-    let mut hot = Command::new(program).args(["16", "24", "600"]).spawn().unwrap();
+    let mut hot = Command::new(program);
+    let mut hot = hot.args(["16", "24", "600"]).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    // From now on the 24 MiB are not used.
+    let mut ready = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(hot.stdout.take().unwrap()), &mut ready)
+        .unwrap();
+    assert_eq!(ready, "ready\n");
     let found = lab.json(&format!("need {} --for 12 --json --html need.html", hot.id()));
     hot.kill().unwrap();
     hot.wait().unwrap();
