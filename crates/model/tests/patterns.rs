@@ -20,5 +20,5 @@ fn misses_are_those_of_an_independent_simulator() {
         assert_eq!(one.different, Vec::new(), "{}", one.policy);
         assert_eq!(one.left_out > 0, matches!(one.policy, PolicyKind::Slru { .. }), "{}", one.policy);
     }
-    assert_eq!(found.len(), 12);
+    assert_eq!(found.len(), 13);
 }

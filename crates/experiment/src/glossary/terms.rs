@@ -327,12 +327,12 @@ pub const TERMS: &[(&str, &str)] = &[
         "Pages that reclaim examines per second (`sr` in vmstat). It rises when memory is \
          short. If nothing is scanned, memory is not short.",
     ),
-    ("setting", "A requested condition: --memory, --swap, --thp, --swappiness, --set."),
     (
         "sensitivity",
         "Of a study: how many of the reproduced held-out claims survive if a fitted constant is \
          10% less, and 10% more (column survive ±10%). A count changes by one at least.",
     ),
+    ("setting", "A requested condition: --memory, --swap, --thp, --swappiness, --set."),
     (
         "signed-rank test",
         "Wilcoxon's test behind the p-values of `compare` for interleaved repetitions. It \
