@@ -112,7 +112,8 @@ fn in_words(text: &str, command: &str) -> String {
             hints.push(hint.to_owned());
         } else if let Some(tip) = line.strip_prefix("  tip: ") {
             hints.extend(suggestion(tip, &text));
-        } else if !line.starts_with("For more information") && (is_incomplete || !line.starts_with("Usage: pagelab"))
+        } else if !line.starts_with("For more information")
+            && (is_incomplete || !line.starts_with("Usage: pagelab"))
         {
             problem.push(range_in_words(line).unwrap_or_else(|| line.to_owned()));
         }
