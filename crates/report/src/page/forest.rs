@@ -60,7 +60,7 @@ fn table(comparison: &Comparison, lines: &[&Line]) -> Markup {
         div.scroll tabindex="0" role="region" aria-label="Changes" { table.forest {
             thead { tr {
                 th { "metric" } th { (comparison.baseline.run) } th { (comparison.other.run) } th { "change" }
-                th.track { span { "÷ " (text::digits(reach)) } span { "no change" } span { "× " (text::digits(reach)) } }
+                th.track { span { "÷ " (text::digits(reach)) } span { "same" } span { "× " (text::digits(reach)) } }
                 @if whole { th { "95% interval" } th { "p" } }
                 @if !comparison.untested() { th { "verdict" } }
             } }
