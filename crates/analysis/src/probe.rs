@@ -1,5 +1,5 @@
-//! How much memory running tasks need: a controller that has their cgroup reclaimed in small steps and
-//! watches how much of it comes back.
+//! How much memory running tasks need: a controller that reclaims their cgroup in small steps and watches
+//! how much comes back.
 //!
 //! Memory in use is fetched again (a refault), and its tasks stall meanwhile; other memory stays out. The
 //! size at which most of each step comes back is the need. The idea is that of Senpai (Weiner et al.,
@@ -9,28 +9,31 @@
 
 use serde::Serialize;
 
-/// Intervals at the beginning in which nothing is reclaimed.
-const WATCHED: usize = 5;
+/// Intervals at the beginning in which nothing is reclaimed: they show what the tasks do by themselves.
+const BASELINE_INTERVALS: usize = 5;
 /// Intervals at the end in which memory in use comes back.
-const RECOVERY: usize = 5;
-/// Steps in a row of which most came back, at which the size is found.
-const FLOOR: usize = 3;
-/// Steps in a row of which the kernel reclaimed next to nothing, at which the rest cannot be reclaimed.
-const REFUSED: usize = 3;
-/// The share of a step that came back up to which the next one is larger.
-const LITTLE: f64 = 0.1;
-/// The share from which the next one is smaller.
-const MOST: f64 = 0.5;
-/// The smallest step, bytes; the first is a few of them.
-const SMALLEST: u64 = 256 << 10;
-const FIRST: u64 = 1 << 20;
-/// The largest step as a share of the memory in use.
-const LARGEST: u64 = 16;
-/// Seconds that a refault costs until it was measured: a slow SSD.
-const ASSUMED: f64 = 200e-6;
-/// Refaults from which their cost is measured.
-const MEASURED: u64 = 64;
-/// The share of the budget kept for the steps that are under way.
+const RECOVERY_INTERVALS: usize = 5;
+/// Steps in a row of which most came back: the size is found.
+const RETURNED_STEPS: usize = 3;
+/// Steps in a row of which the kernel reclaimed almost nothing: it cannot reclaim the rest.
+const REFUSED_STEPS: usize = 3;
+/// The share of a step that comes back up to which the next step is larger.
+const COLD_SHARE: f64 = 0.1;
+/// The share from which the next step is smaller.
+const HOT_SHARE: f64 = 0.5;
+/// The smallest step, bytes.
+const MIN_STEP: u64 = 256 << 10;
+/// The first step, bytes.
+const FIRST_STEP: u64 = 1 << 20;
+/// The largest step is the memory in use divided by this.
+const MAX_STEP_DIVISOR: u64 = 16;
+/// Seconds per refault until it is measured: assumed, that of a slow SSD.
+const ASSUMED_REFAULT: f64 = 200e-6;
+/// The seconds per refault that are reckoned with at least, however fast the device was so far.
+const MIN_REFAULT: f64 = 2e-6;
+/// Refaults from which their time counts as measured.
+const MIN_MEASURED: u64 = 64;
+/// The share of the stall budget that is kept for steps under way.
 const RESERVE: f64 = 0.1;
 
 /// The state of the tasks at one time. Counters count from any start.
@@ -61,14 +64,19 @@ pub enum Action {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Interval {
     /// Its end, seconds since the start.
+    #[serde(rename = "time_seconds")]
     pub second: f64,
     /// Bytes charged at its end.
+    #[serde(rename = "memory_bytes")]
     pub memory: u64,
     /// Bytes that were reclaimed at its beginning.
+    #[serde(rename = "reclaimed_bytes")]
     pub reclaimed: u64,
-    /// Bytes that came back in it.
+    /// Bytes that were fetched again in it.
+    #[serde(rename = "returned_bytes")]
     pub returned: u64,
-    /// The share of it in which some task stalled; an estimate from the refaults without PSI.
+    /// The share of it in which some task stalled; without PSI an estimate from the refaults.
+    #[serde(rename = "stall_share")]
     pub stall: f64,
 }
 
@@ -76,15 +84,15 @@ pub struct Interval {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ending {
-    /// Most of what was reclaimed last came back: the size is what is used.
+    /// Most of the last steps came back: what is left is in use.
     Found,
-    /// The kernel could not reclaim more: no swap for anonymous memory, or everything is protected.
+    /// The kernel could not reclaim more: there is no swap for anonymous memory, or memory is protected.
     NotReclaimable,
     /// The tasks stalled for more than the budget before anything was reclaimed.
     ShortAlready,
-    /// The time was over while memory could still be taken without its coming back: the need is lower.
+    /// The time ended while reclaimed memory still stayed out: the need is lower.
     TimeOver,
-    /// The stall budget was spent before the size was found: the need is between the last sizes.
+    /// The stall budget was spent before the size was found.
     BudgetSpent,
 }
 
@@ -93,15 +101,20 @@ pub enum Ending {
 pub struct Need {
     /// How the search ended.
     pub ending: Ending,
-    /// Bytes needed for the stall budget; an upper bound if the time was over.
+    /// Bytes needed; an upper bound if the search was not [`Ending::Found`].
+    #[serde(rename = "needed_bytes")]
     pub needed: u64,
     /// Bytes charged at the beginning.
+    #[serde(rename = "before_bytes")]
     pub before: u64,
-    /// The share of all the time in which some task stalled.
+    /// The share of the whole time in which some task stalled.
+    #[serde(rename = "stall_share")]
     pub stall: f64,
     /// The same before anything was reclaimed.
+    #[serde(rename = "stall_share_before")]
     pub stall_before: f64,
     /// Bytes per second by which the tasks grew, apart from what was reclaimed and came back.
+    #[serde(rename = "growth_bytes_per_second")]
     pub growth: f64,
     /// The intervals.
     pub intervals: Vec<Interval>,
@@ -115,41 +128,38 @@ pub struct Probe {
     /// The seconds that the tasks may stall more than they do by themselves.
     allowed: f64,
     budget: f64,
-    /// How many intervals there are at most.
-    most: usize,
+    max_intervals: usize,
     step: u64,
-    asked: u64,
     states: Vec<State>,
     intervals: Vec<Interval>,
     recovering: Option<(usize, Ending)>,
 }
 
 impl Probe {
-    /// A search of `most` intervals of `interval` seconds whose tasks may stall for the share `budget` of
-    /// the time, with pages of `page` bytes.
-    pub fn new(most: usize, interval: f64, budget: f64, page: u64) -> Self {
-        let most = most.max(WATCHED + RECOVERY + 1);
+    /// A search of at most `max_intervals` intervals of `interval` seconds. The tasks may stall for the
+    /// share `budget` of the time. A page has `page` bytes.
+    pub fn new(max_intervals: usize, interval: f64, budget: f64, page: u64) -> Self {
+        let max_intervals = max_intervals.max(BASELINE_INTERVALS + RECOVERY_INTERVALS + 1);
         Self {
             page: page.max(1),
-            allowed: budget * most as f64 * interval,
+            allowed: budget * max_intervals as f64 * interval,
             budget,
-            most,
-            step: FIRST,
-            asked: 0,
+            max_intervals,
+            step: FIRST_STEP,
             states: Vec::new(),
             intervals: Vec::new(),
             recovering: None,
         }
     }
 
-    /// Takes the state, and the bytes by which the last [`Action::Reclaim`] made the cgroup smaller.
+    /// Takes the state and the bytes that the last [`Action::Reclaim`] freed; says what to do next.
     pub fn next(&mut self, state: State, reclaimed: u64) -> Action {
         if let Some(before) = self.states.last() {
             let seconds = (state.second - before.second).max(f64::MIN_POSITIVE);
             let refaults = state.refaults.saturating_sub(before.refaults);
             let stalled = match (before.stalled, state.stalled) {
                 (Some(before), Some(now)) => (now - before).max(0.0),
-                _ => refaults as f64 * ASSUMED,
+                _ => refaults as f64 * ASSUMED_REFAULT,
             };
             self.intervals.push(Interval {
                 second: state.second,
@@ -160,37 +170,36 @@ impl Probe {
             });
         }
         self.states.push(state);
-        let action = self.decide();
-        self.asked = if let Action::Reclaim(bytes) = action { bytes } else { 0 };
-        action
+        self.decide()
     }
 
     fn decide(&mut self) -> Action {
         let made = self.intervals.len();
         if let Some((since, _)) = self.recovering {
-            return if made >= since + RECOVERY { Action::End } else { Action::Wait };
+            return if made >= since + RECOVERY_INTERVALS { Action::End } else { Action::Wait };
         }
-        if made < WATCHED {
+        if made < BASELINE_INTERVALS {
             return Action::Wait;
         }
-        if made == WATCHED && self.stall_before() > self.budget {
-            self.recovering = Some((made.saturating_sub(RECOVERY), Ending::ShortAlready));
+        if made == BASELINE_INTERVALS && self.stall_before() > self.budget {
+            self.recovering = Some((made.saturating_sub(RECOVERY_INTERVALS), Ending::ShortAlready));
             return Action::End;
         }
-        let stepped: Vec<&Interval> = self.intervals[WATCHED..].iter().collect();
+        let stepped: Vec<&Interval> = self.intervals[BASELINE_INTERVALS..].iter().collect();
         let last = |number: usize, is: &dyn Fn(&Interval) -> bool| {
             stepped.len() >= number && stepped[stepped.len() - number..].iter().all(|one| is(one))
         };
-        let came_back =
-            |one: &Interval| one.reclaimed >= self.page && one.returned as f64 >= MOST * one.reclaimed as f64;
+        let usual = self.returned_before();
+        let share = |one: &Interval| (one.returned as f64 - usual).max(0.0) / one.reclaimed as f64;
+        let came_back = |one: &Interval| one.reclaimed >= self.page && share(one) >= HOT_SHARE;
         let left = self.left();
-        let ending = if last(FLOOR, &came_back) {
+        let ending = if last(RETURNED_STEPS, &came_back) {
             Some(Ending::Found)
-        } else if last(REFUSED, &|one| one.reclaimed < SMALLEST / 4) {
+        } else if last(REFUSED_STEPS, &|one| one.reclaimed < MIN_STEP / 4) {
             Some(Ending::NotReclaimable)
         } else if left <= RESERVE * self.allowed {
             Some(Ending::BudgetSpent)
-        } else if made + RECOVERY >= self.most {
+        } else if made + RECOVERY_INTERVALS >= self.max_intervals {
             Some(Ending::TimeOver)
         } else {
             None
@@ -200,16 +209,16 @@ impl Probe {
             return Action::Wait;
         }
         if let Some(interval) = stepped.last().filter(|one| one.reclaimed >= self.page) {
-            let share = interval.returned as f64 / interval.reclaimed as f64;
-            if share <= LITTLE {
+            let share = share(interval);
+            if share <= COLD_SHARE {
                 self.step *= 2;
-            } else if share >= MOST {
+            } else if share >= HOT_SHARE {
                 self.step /= 2;
             }
         }
         let memory = self.states.last().map_or(0, |state| state.memory);
         let affordable = (left / 2.0 / self.refault_cost()) as u64 * self.page;
-        self.step = self.step.min(memory / LARGEST).min(affordable).max(SMALLEST);
+        self.step = self.step.min(memory / MAX_STEP_DIVISOR).min(affordable).max(MIN_STEP);
         Action::Reclaim(self.step)
     }
 
@@ -234,17 +243,31 @@ impl Probe {
 
     /// The share of the time that was stalled before anything was reclaimed.
     fn stall_before(&self) -> f64 {
-        let watched = &self.intervals[..self.intervals.len().min(WATCHED)];
-        watched.iter().map(|one| one.stall).sum::<f64>() / watched.len().max(1) as f64
+        let baseline = &self.intervals[..self.intervals.len().min(BASELINE_INTERVALS)];
+        baseline.iter().map(|one| one.stall).sum::<f64>() / baseline.len().max(1) as f64
+    }
+
+    /// Bytes that came back per interval before anything was reclaimed: those of tasks that page anyway.
+    fn returned_before(&self) -> f64 {
+        let baseline = &self.intervals[..self.intervals.len().min(BASELINE_INTERVALS)];
+        baseline.iter().map(|one| one.returned as f64).sum::<f64>() / baseline.len().max(1) as f64
     }
 
     /// Seconds of stall per refault.
     fn refault_cost(&self) -> f64 {
-        let refaults = self.intervals[WATCHED..].iter().map(|one| one.returned / self.page).sum::<u64>();
-        let stalled: f64 =
-            self.seconds().zip(&self.intervals).skip(WATCHED).map(|(seconds, one)| one.stall * seconds).sum();
-        // Never too low: parallel refaults share a stall, and a quiet disk is no promise.
-        if refaults >= MEASURED { (2.0 * stalled / refaults as f64).max(ASSUMED / 100.0) } else { ASSUMED }
+        let refaults =
+            self.intervals[BASELINE_INTERVALS..].iter().map(|one| one.returned / self.page).sum::<u64>();
+        let stalled: f64 = self
+            .seconds()
+            .zip(&self.intervals)
+            .skip(BASELINE_INTERVALS)
+            .map(|(seconds, one)| one.stall * seconds)
+            .sum();
+        if refaults < MIN_MEASURED {
+            return ASSUMED_REFAULT;
+        }
+        // Refaults that wait at the same time share a stall, so one alone may take longer than the mean.
+        (2.0 * stalled / refaults as f64).max(MIN_REFAULT)
     }
 
     /// The answer; `None` before there is an interval.
@@ -256,8 +279,8 @@ impl Probe {
         }
         let ending = self.recovering.map_or(Ending::TimeOver, |(_, ending)| ending);
         let sum = |of: fn(&Interval) -> u64| self.intervals.iter().map(of).sum::<u64>() as f64;
-        // What came back may have been reclaimed before the search.
-        let returned = sum(|one| one.returned).min(sum(|one| one.reclaimed));
+        let usual = self.returned_before() * self.intervals.len() as f64;
+        let returned = (sum(|one| one.returned) - usual).clamp(0.0, sum(|one| one.reclaimed));
         let growth = last.memory as f64 - first.memory as f64 + sum(|one| one.reclaimed) - returned;
         Some(Need {
             ending,
@@ -291,6 +314,8 @@ mod tests {
         /// Seconds that a refault costs.
         cost: f64,
         leak: u64,
+        /// Refaults per second on pages that were reclaimed before the search.
+        paging: u64,
     }
 
     impl Cgroup {
@@ -309,7 +334,7 @@ mod tests {
         }
 
         fn second(&mut self) {
-            self.refaults += self.hot_out;
+            self.refaults += self.hot_out + self.paging;
             self.stalled += self.hot_out as f64 * self.cost;
             self.hot_out = 0;
             self.cold += self.leak;
@@ -347,11 +372,12 @@ mod tests {
             stalled: 0.0,
             cost: 50e-6,
             leak: 0,
+            paging: 0,
         }
     }
 
     #[test]
-    fn the_need_is_what_is_used() {
+    fn the_need_is_the_memory_in_use() {
         for (hot, cold) in [(10_000, 30_000), (40_000, 5_000), (5_000, 0)] {
             let need = search(&mut cgroup(hot, cold), 120, true);
             let ratio = need.needed as f64 / (hot * PAGE) as f64;
@@ -365,14 +391,14 @@ mod tests {
     }
 
     #[test]
-    fn without_swap_what_cannot_be_reclaimed_is_said() {
+    fn memory_that_cannot_be_reclaimed_is_an_upper_bound() {
         let mut fixed = Cgroup { fixed: 20_000, ..cgroup(0, 8_000) };
         let need = search(&mut fixed, 120, true);
         assert_eq!((need.ending, need.needed), (Ending::NotReclaimable, 20_000 * PAGE));
     }
 
     #[test]
-    fn short_tasks_are_left_alone() {
+    fn nothing_is_reclaimed_from_tasks_that_stall_already() {
         let mut probe = Probe::new(60, 1.0, 0.01, PAGE);
         let mut second = 0.0;
         loop {
@@ -391,6 +417,13 @@ mod tests {
         let need = search(&mut Cgroup { leak: 100, ..cgroup(10_000, 10_000) }, 120, true);
         assert!((need.growth / (100 * PAGE) as f64 - 1.0).abs() < 0.05, "{}", need.growth);
         assert!(need.needed < 13_000 * PAGE, "{}", need.needed);
+    }
+
+    #[test]
+    fn refaults_of_tasks_that_page_anyway_do_not_end_the_search() {
+        let need = search(&mut Cgroup { paging: 2_000, ..cgroup(10_000, 30_000) }, 120, true);
+        assert_eq!(need.ending, Ending::Found);
+        assert!(need.needed < 10_500 * PAGE, "{}", need.needed);
     }
 
     #[test]

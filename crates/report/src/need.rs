@@ -1,4 +1,4 @@
-//! How much memory running tasks need, in words, as a table and as a section of a page.
+//! How much memory running tasks need: in words, as a table, and as a section of a page.
 
 use pagelab_analysis::figure::{Axis, Plot, Series};
 use pagelab_analysis::probe::{Ending, Interval, Need};
@@ -8,17 +8,19 @@ use crate::page::Section;
 use crate::table::TextTable;
 use crate::text::{self, DASH};
 
-/// Rows of a printed table; of more intervals some are left out.
-const ROWS: usize = 24;
-/// The growth that is mentioned, as a share of the memory in use per minute.
-const MENTIONED: f64 = 0.01;
+/// The most rows of a printed table: of more intervals, several share a row.
+const MAX_ROWS: usize = 24;
+/// The smallest growth that the answer states, as a share of the memory in use per minute.
+const MIN_GROWTH: f64 = 0.01;
 
-/// What the memory of a cgroup is, and what keeps the kernel from reclaiming it.
+/// What memory a cgroup holds, and what keeps the kernel from reclaiming it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Held {
     /// Bytes of anonymous memory; `None` if unknown.
+    #[serde(rename = "anonymous_bytes")]
     pub anonymous: Option<u64>,
-    /// Bytes of files in the page cache.
+    /// Bytes of files in the page cache; `None` if unknown.
+    #[serde(rename = "file_bytes")]
     pub files: Option<u64>,
     /// Whether the cgroup may swap, and there is swap.
     pub has_swap: bool,
@@ -32,14 +34,19 @@ pub struct Age {
     /// The time in seconds.
     pub seconds: u32,
     /// Bytes of private memory.
+    #[serde(rename = "private_bytes")]
     pub size: u64,
     /// Its lower bound.
+    #[serde(rename = "lower_bound_bytes")]
     pub lower: u64,
     /// Its upper bound.
+    #[serde(rename = "upper_bound_bytes")]
     pub upper: u64,
     /// Bytes of referenced pages that other processes map too.
+    #[serde(rename = "shared_bytes")]
     pub shared: u64,
     /// Bytes resident at the end.
+    #[serde(rename = "resident_bytes")]
     pub resident: u64,
 }
 
@@ -55,7 +62,7 @@ pub fn percent(share: f64) -> String {
     } else if percent >= 0.1 {
         format!("{percent:.1}%")
     } else {
-        "< 0.1%".to_owned()
+        "under 0.1%".to_owned()
     }
 }
 
@@ -99,7 +106,7 @@ pub fn answer(name: &str, need: &Need, held: &Held) -> String {
         percent(need.stall_before)
     );
     let minute = need.growth * 60.0;
-    if minute.abs() > MENTIONED * need.before as f64 {
+    if minute.abs() > MIN_GROWTH * need.before as f64 {
         let word = if minute > 0.0 { "grew" } else { "shrank" };
         answer += &format!(" Apart from that it {word} by {} per minute.", text::bytes(minute.abs()));
     }
@@ -120,7 +127,7 @@ pub fn answer(name: &str, need: &Need, held: &Held) -> String {
 /// One row per interval.
 pub fn table(need: &Need) -> TextTable {
     let all = &need.intervals;
-    let step = all.len().div_ceil(ROWS).max(1);
+    let step = all.len().div_ceil(MAX_ROWS).max(1);
     let row = |part: &[Interval]| {
         let sum = |of: fn(&Interval) -> u64| part.iter().map(of).sum::<u64>();
         let last = part.last().copied().unwrap_or_default();
@@ -161,7 +168,7 @@ pub fn section(name: &str, need: &Need, held: &Held) -> Section {
     );
     curve.series =
         vec![series("", 1, need.intervals.iter().map(|one| (one.memory as f64, one.returned as f64)))];
-    // A cloud of points: the intervals are not in the order of memory.
+    // Points without a line: the intervals are not in the order of memory.
     curve.series[0].dash = 4;
     Section {
         heading: name.to_owned(),

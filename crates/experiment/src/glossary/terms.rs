@@ -346,9 +346,9 @@ pub const TERMS: &[(&str, &str)] = &[
     ),
     (
         "slowdown",
-        "The run time under a memory limit divided by the run time without one, less the time \
-         that the program waited for a CPU. `need` reports the smallest memory for a slowdown \
-         of at most 10%.",
+        "The run time of a program under a memory limit, divided by its run time at full speed; \
+         both without the time that it waited for a CPU. `need` judges a slowdown of 10% by the \
+         stalls for memory, because other load does not change them.",
     ),
     (
         "stall",

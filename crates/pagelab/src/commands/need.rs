@@ -110,15 +110,14 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
 fn running(of: &str, arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let html = (arguments.html.as_os_str() != "none").then_some(arguments.html.as_path());
     let output = Output { html, json: arguments.json };
-    let pid = of.parse::<u32>().ok();
-    let folder = match pid {
-        Some(pid) => cgroup::alone(pid),
-        None => Some(cgroup::find(of)?),
+    let folder = match of.parse::<u32>() {
+        Ok(pid) => match cgroup::alone(pid) {
+            Some(folder) => folder,
+            None => return process::run(pid, arguments.running, output, context),
+        },
+        Err(_) => cgroup::find(of)?,
     };
-    match (folder, pid) {
-        (Some(folder), _) => cgroup::run(&folder, arguments.running, output, context),
-        (None, pid) => process::run(pid.unwrap_or_default(), arguments.running, output, context),
-    }
+    cgroup::run(&folder, arguments.running, output, context)
 }
 
 /// Of a program that pagelab starts.

@@ -224,6 +224,7 @@ sleep 4
 read -r line <answer; echo \"<$line>\" >&2
 ./pl need $! --for 20 --html none >answer
 read -r line <answer; echo \"<$line>\" >&2
+./pl need / --for 20 --html none || echo \"<root $?>\" >&2
 ./pl need gone --for 20 --html none &
 sleep 3
 rmdir /sys/fs/cgroup/gone
@@ -245,6 +246,10 @@ exit 9
     assert!(needs.iter().all(|need| (24.0..24.0 * 1.1).contains(need)), "{said}");
     assert!(said.contains("the cgroup /sys/fs/cgroup/gone was removed"), "{said}");
     assert!(said.contains("<status 3>"), "{said}");
+    assert!(
+        said.contains("/sys/fs/cgroup is the root of all cgroups") && said.contains("<root 2>"),
+        "{said}"
+    );
 }
 
 /// Of 40 MiB 16 are used.
@@ -265,8 +270,11 @@ fn the_need_of_a_running_process_is_at_least_what_it_uses() {
     let of = |age: &Value, what: &str| age[what].as_f64().unwrap() / 1_048_576.0;
     let last = ages.last().unwrap();
     assert_eq!(ages.iter().map(|age| age["seconds"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2, 4, 8, 12]);
-    assert!((16.0..17.0).contains(&of(last, "size")) && of(last, "lower") <= 16.5, "{last}");
-    assert!(of(last, "upper") >= 16.0 && of(last, "resident") >= 40.0, "{last}");
+    assert!(
+        (16.0..17.0).contains(&of(last, "private_bytes")) && of(last, "lower_bound_bytes") <= 16.5,
+        "{last}"
+    );
+    assert!(of(last, "upper_bound_bytes") >= 16.0 && of(last, "resident_bytes") >= 40.0, "{last}");
     assert!(std::fs::read_to_string(lab.path("need.html")).unwrap().contains("Referenced memory by age"));
 }
 

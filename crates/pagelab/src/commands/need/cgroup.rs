@@ -21,10 +21,13 @@ use crate::page;
 
 /// The length of an interval.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Folders that a search by the last part of a name reads at most.
+/// The most folders that a search for a cgroup reads.
 const MAX_FOLDERS: usize = 100_000;
 
-/// The folder of the cgroup with this name: a path, or the last part of one.
+/// The folder of the cgroup `name`: a path, or the last part of one.
+///
+/// # Errors
+/// When there is none, or several, or its memory cannot be reclaimed on request.
 pub fn find(name: &str) -> Result<PathBuf> {
     let mount = unified()?;
     let path = Path::new(name);
@@ -60,13 +63,19 @@ fn unified() -> Result<PathBuf> {
     }
 }
 
-/// The folder, if its memory can be reclaimed on request.
+/// The folder, if it is a cgroup whose memory can be reclaimed on request.
 fn check(folder: PathBuf) -> Result<PathBuf> {
-    if folder.join(Group::RECLAIM).exists() {
+    let name = folder.display();
+    let [is_charged, is_reclaimed] =
+        ["memory.current", Group::RECLAIM].map(|file| folder.join(file).exists());
+    if is_charged && is_reclaimed {
         return Ok(folder);
     }
-    let name = folder.display();
-    Err(if folder.join("memory.current").exists() {
+    // The root has no parent to charge: it holds what no other cgroup does.
+    if !folder.join("cgroup.events").exists() {
+        return Err(usage(format!("{name} is the root of all cgroups\nhint: name a cgroup below it")));
+    }
+    Err(if is_charged {
         anyhow!(
             "{name} has no memory.reclaim\nhint: use Linux 5.19 or later, or give a process: pagelab need PID"
         )
@@ -98,7 +107,7 @@ fn named(mount: &Path, name: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The cgroup of version 2 in which the process is alone, if there is one that can be reclaimed on request.
+/// The cgroup of version 2 in which the process is alone, if its memory can be reclaimed on request.
 pub fn alone(pid: u32) -> Option<PathBuf> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
     let path = text.lines().find_map(|line| line.strip_prefix("0::/"))?;
@@ -108,6 +117,9 @@ pub fn alone(pid: u32) -> Option<PathBuf> {
 }
 
 /// Measures and prints.
+///
+/// # Errors
+/// When the cgroup is removed, this user may not reclaim its memory, or the user interrupts.
 pub fn run(folder: &Path, running: Running, output: Output<'_>, context: &Context) -> Result<ExitCode> {
     let interrupt = Interrupt::listen().context("cannot install signal handlers")?;
     let name = folder.file_name().map_or_else(|| "/".into(), |name| name.to_string_lossy().into_owned());
@@ -166,7 +178,7 @@ fn measure(folder: &Path, running: Running, interrupt: Interrupt) -> Result<Need
     }
 }
 
-/// What the memory is, and what keeps the kernel from reclaiming it.
+/// What memory the cgroup holds, and what keeps the kernel from reclaiming it.
 fn held(folder: &Path) -> Held {
     let group = Group::new(folder);
     let swap = std::fs::read_to_string("/proc/swaps").is_ok_and(|text| text.lines().count() > 1);

@@ -1,4 +1,4 @@
-//! How much memory a running process needs at least: the private pages that it references, by their age.
+//! How much memory a running process needs at least: the private pages that it references, by age.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -16,6 +16,9 @@ use crate::output::{SCHEMA_VERSION, print_json, say, sentences};
 use crate::page;
 
 /// Measures and prints.
+///
+/// # Errors
+/// When the process ends, this user may not look at it, or the user interrupts.
 pub fn run(pid: u32, running: Running, output: Output<'_>, context: &Context) -> Result<ExitCode> {
     let process = Process::open(pid).with_context(|| {
         format!(
