@@ -19,63 +19,19 @@
 //! It is bounded ([`Effort`]): a program is stopped under a limit that slows it clearly, and the search ends,
 //! with the interval known by then, when it may have taken so many times what the program takes by itself.
 
+mod judge;
+mod limits;
+
 use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Outcome, Repetition, Run};
 
-use crate::finding::{Evidence, Figure, Finding, MeasuredLimit, Severity, StallSource, Statistic, What};
+use crate::finding::{Evidence, Figure, Finding, MeasuredLimit, Severity, Statistic, What};
 
-/// The ratio of the interval's ends at which the search ends.
-pub const PRECISION: f64 = 1.06;
-/// How much longer a time at full speed may be, as a share.
-const TOLERANCE: f64 = 0.1;
-/// How often a doubtful limit is measured, as a multiple of the times at the most memory.
-const DOUBTS: usize = 3;
-/// Pages fetched that are no sign of want of memory: beyond those at full speed, by this share and this number.
-const MARGIN: (f64, f64) = (0.05, 16.0);
-
-/// The share of a limit up to which it was never met, as far as looks at intervals can tell.
-const ROOM: f64 = 0.8;
-
-/// The limits between two are multiples of this share of their size or less, so that they have short names.
-const GRAIN: u64 = 32;
-
-/// Pages fetched from which the cost of one is told.
-const MIN_PRICED: f64 = 256.0;
-
-/// What a limit is to allow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Goal {
-    /// At most 1% of the time at full speed is spent in stalls for memory.
-    Stall,
-    /// At most 10%.
-    Slowdown,
-    /// The program ends by itself, before it is given up.
-    Completion,
-}
-
-impl Goal {
-    /// All, in the order in which they are searched for.
-    pub const ALL: [Self; 3] = [Self::Stall, Self::Slowdown, Self::Completion];
-
-    /// The greatest share of the time at full speed that may be stalled.
-    fn allowed(self) -> f64 {
-        match self {
-            Self::Stall => 0.01,
-            Self::Slowdown => TOLERANCE,
-            Self::Completion => f64::INFINITY,
-        }
-    }
-
-    /// The names of its figures: enough, and too little.
-    fn names(self) -> [&'static str; 2] {
-        match self {
-            Self::Stall => ["memory.needed", "memory.needed.too-little"],
-            Self::Slowdown => ["memory.enough", "memory.too-little"],
-            Self::Completion => ["memory.completes", "memory.completes.too-little"],
-        }
-    }
-}
+use self::judge::View;
+pub use self::judge::{Knee, Next, PRECISION};
+use self::limits::least;
+pub use self::limits::{Goal, Point};
 
 /// How long a search may take.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -86,283 +42,6 @@ pub struct Effort {
     pub budget: f64,
     /// How often the program runs under each limit.
     pub repeat: u32,
-}
-
-/// A memory limit and what was measured under it.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Point {
-    /// Bytes.
-    pub memory: u64,
-    /// Times in ns of the runs that ended by themselves.
-    pub times: Vec<f64>,
-    /// After how many ns the others were stopped.
-    pub stopped: Vec<f64>,
-    /// Whether the kernel killed the program for want of memory.
-    pub killed: bool,
-    /// Pages that the program waited for to be fetched (major faults and reads from a disk), of each time
-    /// for which it is known.
-    pub fetched: Vec<f64>,
-    /// Refaults of each time for which they are known.
-    pub refaults: Vec<f64>,
-    /// ns in which some task stalled for memory, of each time for which it is known.
-    pub stalled: Vec<f64>,
-    /// The most memory charged to the program, bytes, of each time for which it is known.
-    pub charged: Vec<f64>,
-}
-
-impl Point {
-    /// The fastest; infinite where no run ended by itself.
-    pub fn time(&self) -> f64 {
-        least(&self.times)
-    }
-
-    /// Runs that say something about the limit.
-    fn runs(&self) -> usize {
-        self.times.len() + self.stopped.len()
-    }
-
-    /// The most charged under it, bytes.
-    fn peak(&self) -> Option<f64> {
-        self.charged.iter().copied().reduce(f64::max)
-    }
-
-    /// Whether the program was never charged enough to meet a limit of `memory` bytes.
-    fn has_room_in(&self, memory: u64) -> bool {
-        self.peak().is_some_and(|most| most <= ROOM * memory as f64)
-    }
-}
-
-/// The least of the `values` beyond `usual`; 0 within the margin, and where nothing is known.
-fn beyond(values: &[f64], usual: f64) -> f64 {
-    let least = least(values);
-    if values.is_empty() || least <= usual * (1.0 + MARGIN.0) + MARGIN.1 { 0.0 } else { least - usual }
-}
-
-fn least(values: &[f64]) -> f64 {
-    values.iter().copied().fold(f64::INFINITY, f64::min)
-}
-
-/// Where the search stands.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Next {
-    /// Measure under this limit, perhaps once more.
-    Measure(u64),
-    /// The search is over.
-    Found(Knee),
-}
-
-/// The answer.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Knee {
-    /// The least limit that was measured to be enough, bytes.
-    pub enough: u64,
-    /// The greatest that was measured to be too little; `None`: none of those that were measured is.
-    pub too_little: Option<u64>,
-    /// The time at full speed, ns.
-    pub full: f64,
-    /// The longest time that still counts as full speed, ns.
-    pub allowed: f64,
-    /// Whether a limit between the two was slow for a reason that may not be memory.
-    pub inconclusive: bool,
-    /// Whether the time that the search may take was over before the interval was as narrow as it should be.
-    pub early: bool,
-}
-
-/// What is known of a limit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Judgement {
-    Enough,
-    TooLittle,
-    Unclear,
-}
-
-/// What the points say together.
-struct View<'a> {
-    points: &'a [Point],
-    goal: Goal,
-    top: &'a Point,
-    /// The time at full speed, ns.
-    full: f64,
-    allowed: f64,
-    /// Pages fetched, refaults, and ns stalled with room to spare; where no limit has room, the fewest at full speed.
-    usual: [f64; 3],
-    /// What a page fetched costs where it costs least, ns, where one can be told.
-    cost: Option<f64>,
-    /// Whether more than one limit tells that cost.
-    sure: bool,
-}
-
-impl<'a> View<'a> {
-    /// Of a sweep to `most` bytes; `None` before its greatest limit was measured, or where the program was killed
-    /// or stopped under it.
-    fn of(points: &'a [Point], goal: Goal, most: u64) -> Option<Self> {
-        let top = points.iter().find(|p| p.memory == most).filter(|top| top.time().is_finite())?;
-        let full = points.iter().map(Point::time).fold(f64::INFINITY, f64::min);
-        let allowed = full * (1.0 + TOLERANCE);
-        // A limit with room does not make the program fetch anything: what it fetches there it always does.
-        let usual = |of: fn(&Point) -> &Vec<f64>| {
-            let roomy = points.iter().filter(|p| p.time().is_finite() && p.has_room_in(p.memory));
-            let always = roomy.map(|p| least(of(p))).filter(|of| of.is_finite()).reduce(f64::max);
-            let fastest = points.iter().filter(|p| p.memory == most || p.time() <= allowed);
-            let fewest = fastest.map(|p| least(of(p))).fold(f64::INFINITY, f64::min);
-            always.unwrap_or(if fewest.is_finite() { fewest } else { 0.0 })
-        };
-        let usual = [usual(|p| &p.fetched), usual(|p| &p.refaults), usual(|p| &p.stalled)];
-        let mut view = Self { points, goal, top, full, allowed, usual, cost: None, sure: false };
-        let costs = |from: f64| {
-            let priced = points.iter().filter(|p| p.time().is_finite() && p.time() >= from * full);
-            let priced = priced.filter(|p| p.time() > full && view.pages(p) >= MIN_PRICED);
-            priced.map(|p| (p.time() - full) / view.pages(p)).collect::<Vec<f64>>()
-        };
-        // Where the program mostly waits, other load changes the difference least.
-        let costs = Some(costs(2.0)).filter(|costs| !costs.is_empty()).unwrap_or_else(|| costs(1.0));
-        view.cost = costs.iter().copied().reduce(f64::min);
-        view.sure = costs.len() > 1;
-        Some(view)
-    }
-
-    fn is_fast(&self, point: &Point) -> bool {
-        point.memory == self.top.memory || point.time() <= self.allowed
-    }
-
-    /// Pages that the program fetched, or that refaulted, for want of memory.
-    fn pages(&self, point: &Point) -> f64 {
-        beyond(&point.fetched, self.usual[0]).max(beyond(&point.refaults, self.usual[1]))
-    }
-
-    /// The stall for memory as a share of the time at full speed, and how it is known; of a stopped run,
-    /// that until then.
-    fn stall(&self, point: &Point) -> Option<(f64, StallSource)> {
-        if !point.stalled.is_empty() {
-            let stalled = (least(&point.stalled) - self.usual[2]).max(0.0);
-            return Some((stalled / self.full, StallSource::Pressure));
-        }
-        Some((self.paging(point)?, StallSource::Pages))
-    }
-
-    /// What paging cost, as a share of the time at full speed: the waits for pages, and the work for them.
-    fn paging(&self, point: &Point) -> Option<f64> {
-        let pages = self.pages(point);
-        if point.fetched.is_empty() && point.refaults.is_empty() {
-            return None;
-        }
-        let stalled = match self.cost {
-            _ if pages == 0.0 => 0.0,
-            Some(cost) => pages * cost,
-            None => {
-                let time = point.time().min(point.stopped.iter().copied().fold(f64::INFINITY, f64::min));
-                (time - self.full).max(0.0)
-            }
-        };
-        Some(stalled / self.full)
-    }
-
-    /// The share of the time at full speed that the goal limits.
-    fn loss(&self, point: &Point) -> Option<f64> {
-        let (stall, _) = self.stall(point)?;
-        let paging = self.paging(point).filter(|_| self.goal != Goal::Stall && self.sure);
-        Some(paging.map_or(stall, |paging| paging.max(stall)))
-    }
-
-    fn judge(&self, point: &Point) -> Judgement {
-        let ended = point.time().is_finite();
-        if point.killed {
-            return Judgement::TooLittle;
-        }
-        let room = point.memory == self.top.memory || point.has_room_in(point.memory);
-        if ended && (room || self.goal == Goal::Completion) {
-            return Judgement::Enough;
-        }
-        let Some(loss) = self.loss(point) else {
-            return if self.is_fast(point) { Judgement::Enough } else { Judgement::TooLittle };
-        };
-        let more = self.pages(point) > 0.0;
-        // One that was given up and had fetched nothing more says nothing of its memory.
-        let allowed = if ended { self.goal.allowed() } else { self.goal.allowed().min(TOLERANCE) };
-        match (loss > allowed, more) {
-            (true, true) => Judgement::TooLittle,
-            (false, _) if ended => Judgement::Enough,
-            (_, false) if room => Judgement::Enough,
-            (_, false) if self.points.iter().any(|p| p.memory < point.memory && self.is_fast(p)) => {
-                Judgement::Enough
-            }
-            _ => Judgement::Unclear,
-        }
-    }
-
-    /// Whether a limit is too little although less memory was enough.
-    fn contradicts(&self, point: &Point) -> bool {
-        let enough = |p: &Point| p.memory < point.memory && self.judge(p) == Judgement::Enough;
-        self.judge(point) == Judgement::TooLittle && self.points.iter().any(enough)
-    }
-
-    /// The limit that is to be measured again because what is known of it is unclear.
-    fn doubtful(&self) -> Option<&Point> {
-        let enough = DOUBTS * self.top.runs();
-        let doubtful = |p: &Point| self.judge(p) == Judgement::Unclear || self.contradicts(p);
-        self.points.iter().find(|p| doubtful(p) && p.runs() < enough && !p.killed)
-    }
-
-    /// The interval known by now; `early`: the search is ended before its time.
-    fn knee(&self, early: bool) -> Knee {
-        let of = |judgement| {
-            self.points.iter().filter(move |p| self.judge(p) == judgement).map(|point| point.memory)
-        };
-        let too_little = of(Judgement::TooLittle).max();
-        let inside = |memory: &u64| too_little.is_none_or(|less| *memory > less);
-        let enough = of(Judgement::Enough).filter(inside).min().unwrap_or(self.top.memory);
-        let inconclusive = of(Judgement::Unclear).filter(inside).any(|memory| memory < enough)
-            || self.points.iter().any(|p| self.contradicts(p));
-        Knee { enough, too_little, full: self.full, allowed: self.allowed, inconclusive, early }
-    }
-}
-
-/// What to do next, after these points, in a sweep from `lowest` to `most` bytes. `page` bytes are the
-/// granularity.
-///
-/// `None` when the program was killed at the most memory, or `lowest` is 0 or above `most`.
-fn next(points: &[Point], goal: Goal, lowest: u64, most: u64, page: u64) -> Option<Next> {
-    if lowest == 0 || lowest > most || page == 0 {
-        return None;
-    }
-    if !points.iter().any(|p| p.memory == most) {
-        return Some(Next::Measure(most));
-    }
-    let view = View::of(points, goal, most)?;
-    let bottom = points.iter().any(|p| p.memory == lowest);
-    // A program that has room in the least limit needs no search.
-    if !bottom && view.top.has_room_in(lowest) {
-        return Some(Next::Measure(lowest));
-    }
-    if let Some(doubtful) = view.doubtful() {
-        return Some(Next::Measure(doubtful.memory));
-    }
-    let knee = view.knee(false);
-    let below = match knee.too_little {
-        Some(too_little) => too_little,
-        None if bottom && !knee.inconclusive => return Some(Next::Found(knee)),
-        None => lowest,
-    };
-    let near = knee.enough as f64 / below as f64 <= PRECISION;
-    let mut middle = (below as f64 * knee.enough as f64).sqrt();
-    // What was charged under the greatest limit is near the answer.
-    if let (None, Some(peak)) = (knee.too_little, view.top.peak()) {
-        middle = if knee.enough as f64 > peak * 1.2 { peak * 1.03 } else { knee.enough as f64 / 2.0 };
-        middle = middle.max(below as f64);
-    }
-    let middle = named(middle as u64, page);
-    if !near && below < middle && middle < knee.enough {
-        // What stayed unclear would stay so.
-        let known = points.iter().any(|p| p.memory == middle);
-        return Some(if known { Next::Found(knee) } else { Next::Measure(middle) });
-    }
-    Some(if knee.too_little.is_none() && !bottom { Next::Measure(lowest) } else { Next::Found(knee) })
-}
-
-/// A limit near this many bytes with a short name.
-fn named(bytes: u64, page: u64) -> u64 {
-    let grain = (bytes / GRAIN).checked_ilog2().map_or(1, |log| 1 << log).max(page);
-    ((bytes + grain / 2) / grain).max(1) * grain
 }
 
 /// Why a sweep has no answer.
@@ -444,7 +123,7 @@ impl Search {
     pub fn next(&self) -> Result<Next, SearchError> {
         let mut found = None;
         for &goal in &self.goals {
-            let next = next(&self.points, goal, self.least, self.most, self.page)
+            let next = judge::next(&self.points, goal, self.least, self.most, self.page)
                 .ok_or(SearchError::NoEndAtMost(self.most))?;
             match next {
                 Next::Found(knee) => found = found.or(Some(knee)),
@@ -621,7 +300,7 @@ mod tests {
 
     /// What a sweep for full speed measures next.
     fn next(points: &[Point], lowest: u64, most: u64, page: u64) -> Option<Next> {
-        super::next(points, Goal::Slowdown, lowest, most, page)
+        judge::next(points, Goal::Slowdown, lowest, most, page)
     }
 
     const EFFORT: Effort = Effort { give_up: 2.0, budget: 10.0, repeat: 1 };
@@ -773,7 +452,7 @@ mod tests {
         for (bytes, name) in
             [(45_300_000, 43 << 20), (759_000_000, 720 << 20), (70_000, 69_632), (5000, 4096)]
         {
-            assert_eq!(named(bytes, 4096), name, "{bytes}");
+            assert_eq!(judge::named(bytes, 4096), name, "{bytes}");
         }
     }
 
@@ -949,7 +628,7 @@ mod tests {
         for goal in [Goal::Stall, Goal::Slowdown] {
             let mut points: Vec<Point> = Vec::new();
             let knee = loop {
-                let memory = match super::next(&points, goal, 2 << 20, 8 << 30, 4096).unwrap() {
+                let memory = match judge::next(&points, goal, 2 << 20, 8 << 30, 4096).unwrap() {
                     Next::Found(knee) => break knee,
                     Next::Measure(memory) => memory,
                 };
