@@ -119,8 +119,8 @@ impl Comparison {
         worse
     }
 
-    /// Whether no metric has a verdict, because a side that is not deterministic has too few repetitions
-    /// for a test.
+    /// Whether no metric has a verdict, because a side that is not deterministic has too few
+    /// repetitions for a test.
     pub fn untested(&self) -> bool {
         let untested = self.lines.iter().all(|line| line.interval.is_none() && !line.verdict.differs());
         !self.exact && untested && !self.of_single_counts() && self.repetitions_needed().is_some()

@@ -1,15 +1,16 @@
-//! How much memory running tasks need: a controller that reclaims their cgroup in small steps and watches
-//! how much comes back.
+//! How much memory running tasks need: a controller that reclaims their cgroup in small steps and
+//! watches how much comes back.
 //!
-//! Memory in use is fetched again (a refault), and its tasks stall meanwhile; other memory stays out. The
-//! size at which most of each step comes back is the need. The idea is that of Senpai (Weiner et al.,
-//! "TMO: Transparent Memory Offloading in Datacenters", ASPLOS 2022), which holds the pressure of a
-//! container near a target for as long as it runs. This controller ends when it has found the size, and
-//! its tasks stall for at most a stated share of the time that it takes.
+//! Memory in use is fetched again (a refault), and its tasks stall meanwhile; other memory stays
+//! out. The size at which most of each step comes back is the need. The idea is that of Senpai
+//! (Weiner et al., "TMO: Transparent Memory Offloading in Datacenters", ASPLOS 2022), which holds
+//! the pressure of a container near a target for as long as it runs. This controller ends when it
+//! has found the size, and its tasks stall for at most a stated share of the time that it takes.
 
 use serde::Serialize;
 
-/// Intervals at the beginning in which nothing is reclaimed: they show what the tasks do by themselves.
+/// Intervals at the beginning in which nothing is reclaimed: they show what the tasks do by
+/// themselves.
 const BASELINE_INTERVALS: usize = 5;
 /// Intervals at the end in which memory in use comes back.
 const RECOVERY_INTERVALS: usize = 5;
@@ -86,7 +87,8 @@ pub struct Interval {
 pub enum Ending {
     /// Most of the last steps came back: what is left is in use.
     Found,
-    /// The kernel could not reclaim more: there is no swap for anonymous memory, or memory is protected.
+    /// The kernel could not reclaim more: there is no swap for anonymous memory, or memory is
+    /// protected.
     NotReclaimable,
     /// The tasks stalled for more than the budget before anything was reclaimed.
     ShortAlready,
@@ -136,8 +138,8 @@ pub struct Probe {
 }
 
 impl Probe {
-    /// A search of at most `max_intervals` intervals of `interval` seconds. The tasks may stall for the
-    /// share `budget` of the time. A page has `page` bytes.
+    /// A search of at most `max_intervals` intervals of `interval` seconds. The tasks may stall for
+    /// the share `budget` of the time. A page has `page` bytes.
     pub fn new(max_intervals: usize, interval: f64, budget: f64, page: u64) -> Self {
         let max_intervals = max_intervals.max(BASELINE_INTERVALS + RECOVERY_INTERVALS + 1);
         Self {
@@ -247,7 +249,8 @@ impl Probe {
         baseline.iter().map(|one| one.stall).sum::<f64>() / baseline.len().max(1) as f64
     }
 
-    /// Bytes that came back per interval before anything was reclaimed: those of tasks that page anyway.
+    /// Bytes that came back per interval before anything was reclaimed: those of tasks that page
+    /// anyway.
     fn returned_before(&self) -> f64 {
         let baseline = &self.intervals[..self.intervals.len().min(BASELINE_INTERVALS)];
         baseline.iter().map(|one| one.returned as f64).sum::<f64>() / baseline.len().max(1) as f64
@@ -266,7 +269,8 @@ impl Probe {
         if refaults < MIN_MEASURED {
             return ASSUMED_REFAULT;
         }
-        // Refaults that wait at the same time share a stall, so one alone may take longer than the mean.
+        // Refaults that wait at the same time share a stall, so one alone may take longer than the
+        // mean.
         (2.0 * stalled / refaults as f64).max(MIN_REFAULT)
     }
 
@@ -301,8 +305,8 @@ mod tests {
 
     const PAGE: u64 = 4096;
 
-    /// A cgroup whose tasks reference their hot pages all the time and the cold ones never; the kernel
-    /// takes `skill` of each step from the cold pages while there are any.
+    /// A cgroup whose tasks reference their hot pages all the time and the cold ones never; the
+    /// kernel takes `skill` of each step from the cold pages while there are any.
     struct Cgroup {
         hot: u64,
         hot_out: u64,

@@ -115,8 +115,8 @@ impl Root {
         Some(bytes)
     }
 
-    /// As [`Root::read`], for a file that the kernel returns in one piece, such as those of a process: a
-    /// short read has reached the end, so no second read looks for it.
+    /// As [`Root::read`], for a file that the kernel returns in one piece, such as those of a
+    /// process: a short read has reached the end, so no second read looks for it.
     pub fn read_piece(&self, relative: &str) -> Option<String> {
         self.opened.fetch_add(1, Ordering::Relaxed);
         let mut file = self.had(File::open(self.path.join(relative)))?;

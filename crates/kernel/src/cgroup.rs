@@ -62,8 +62,8 @@ impl<'a> Group<'a> {
     /// The file that reclaims on request (version 2, Linux 5.19).
     pub const RECLAIM: &'static str = "memory.reclaim";
 
-    /// Has the kernel reclaim `bytes` of it; the bytes by which it is smaller then. The kernel may find
-    /// less to reclaim.
+    /// Has the kernel reclaim `bytes` of it; the bytes by which it is smaller then. The kernel may
+    /// find less to reclaim.
     ///
     /// # Errors
     /// When the file is missing, or this user may not write it.

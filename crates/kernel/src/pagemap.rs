@@ -1,9 +1,10 @@
 //! Which pages of a region are present and which are swapped.
 //!
-//! Anonymous pages: `/proc/self/pagemap`, whose bits "present" (63) and "swapped" (62) every process
-//! may read about itself; present means mapped by this process. Pages of files and of shared memory:
-//! mincore(2), which says whether the page cache has the page, mapped or not. (The kernel hides that
-//! from a process that neither owns nor may write the file; the scratch file is the process's own.)
+//! Anonymous pages: `/proc/self/pagemap`, whose bits "present" (63) and "swapped" (62) every
+//! process may read about itself; present means mapped by this process. Pages of files and of
+//! shared memory: mincore(2), which says whether the page cache has the page, mapped or not. (The
+//! kernel hides that from a process that neither owns nor may write the file; the scratch file is
+//! the process's own.)
 //!
 //! All memory is allocated in advance: a look during a run is charged to nobody's memory limit.
 

@@ -1,9 +1,9 @@
-//! How the policies stand beside authorities: at how many points (stream × frames) a policy has exactly the misses that
-//! an independent simulator counted.
+//! How the policies stand beside authorities: at how many points (stream × frames) a policy has
+//! exactly the misses that an independent simulator counted.
 //!
 //! `patterns.csv`, `patterns_2025.csv`, `patterns_2026.csv` and `patterns_authors.csv` hold those
-//! counts for generated streams, which are the same on every machine, and say how they were made; so
-//! the comparison needs nothing but the program.
+//! counts for generated streams, which are the same on every machine, and say how they were made;
+//! so the comparison needs nothing but the program.
 
 use std::collections::HashMap;
 

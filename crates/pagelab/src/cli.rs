@@ -187,9 +187,9 @@ pub fn parse() -> Result<Cli, clap::Error> {
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut grammar))
 }
 
-/// Parses a command line that begins with the name of a live view by the grammar of that view alone:
-/// building the whole grammar takes most of the CPU time of a start. `None` for any other line, for a
-/// wrong one, and for one that asks for help.
+/// Parses a command line that begins with the name of a live view by the grammar of that view
+/// alone: building the whole grammar takes most of the CPU time of a start. `None` for any other
+/// line, for a wrong one, and for one that asks for help.
 fn parse_view(words: &[OsString]) -> Option<Cli> {
     let view = |name: &'static str, arguments: fn(clap::Command) -> clap::Command| {
         (words.get(1)? == name).then(|| arguments(clap::Command::new(name)))

@@ -16,8 +16,8 @@ use crate::table::{Column, Table, framed};
 /// How text is set.
 const STYLE: Style = Style { color: false, width: 100 };
 
-/// The runs of one file, which `pagelab run` and `pl.run` write. Opened anew at each call, so that it
-/// may grow meanwhile; while there is no file, what reads raises PagelabError, and `keep` and
+/// The runs of one file, which `pagelab run` and `pl.run` write. Opened anew at each call, so that
+/// it may grow meanwhile; while there is no file, what reads raises PagelabError, and `keep` and
 /// `import_from` make it.
 #[pyclass(frozen, module = "pagelab")]
 pub struct Notebook {

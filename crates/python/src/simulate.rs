@@ -101,16 +101,16 @@ fn points(
 
 /// Replays a trace on policies at several sizes.
 ///
-/// trace: a Trace, page numbers as `Trace` takes them, or the path of a recorded trace.
-/// policies: a name or a list of names, such as "lru", "opt", "s3-fifo:small=0.2" (see `policies()`); also classes of
-///     your own, called with the frames, with `on_hit(page)` and `on_miss(page) -> victim or None`.
-/// sizes: frames as numbers, or texts: "64M" (bytes), "400p" (pages), "10%" (of the trace's pages); one or a list.
-/// threads: of the built-in policies; None: every core.
+/// trace: a Trace, page numbers as `Trace` takes them, or the path of a recorded trace. policies: a
+/// name or a list of names, such as "lru", "opt", "s3-fifo:small=0.2" (see `policies()`); also
+/// classes of your own, called with the frames, with `on_hit(page)` and `on_miss(page) -> victim or
+/// None`. sizes: frames as numbers, or texts: "64M" (bytes), "400p" (pages), "10%" (of the trace's
+/// pages); one or a list. threads: of the built-in policies; None: every core.
 ///
 /// Gives a Table with a row for each policy and size: policy (as asked for), frames (pages),
-/// references, misses (the first reference to each page included), miss_ratio (misses per reference),
-/// mean_resident (pages; of policies of variable space).
-/// Runs without the interpreter's lock, but for classes of your own; Ctrl-C ends it.
+/// references, misses (the first reference to each page included), miss_ratio (misses per
+/// reference), mean_resident (pages; of policies of variable space). Runs without the interpreter's
+/// lock, but for classes of your own; Ctrl-C ends it.
 #[pyfunction]
 #[pyo3(signature = (trace, policies, sizes, threads=None))]
 pub fn replay(

@@ -21,8 +21,9 @@ use crate::{error, watch};
 ///
 /// Made by `read_trace`, `pattern`, or from page numbers: `Trace(numbers)`, a numpy array or what
 /// numpy makes one of (a list, a Series, an Arrow array). A contiguous array of dtype uint32 whose
-/// numbers are dense (the greatest below four times the different ones) is used where it lies, without
-/// a copy: do not change it while a call works on it. Others are numbered by their first reference.
+/// numbers are dense (the greatest below four times the different ones) is used where it lies,
+/// without a copy: do not change it while a call works on it. Others are numbered by their first
+/// reference.
 #[pyclass(frozen, module = "pagelab")]
 pub struct Trace {
     references: References,

@@ -1,9 +1,10 @@
 //! The claims of a study as data: `published/claims/STUDY.toml`.
 //!
-//! Each claim says what was published and where, what the figure was to the model (its role), how close the
-//! model must come and why, and the ablation: the change of the model under which the claim must fail. A
-//! claim about a published table stands for one claim a row, or for one about the median of rows that repeat a
-//! measurement. The study's code gives the model's figure by the claim's name; it knows nothing of verdicts.
+//! Each claim says what was published and where, what the figure was to the model (its role), how
+//! close the model must come and why, and the ablation: the change of the model under which the
+//! claim must fail. A claim about a published table stands for one claim a row, or for one about
+//! the median of rows that repeat a measurement. The study's code gives the model's figure by the
+//! claim's name; it knows nothing of verdicts.
 
 use std::collections::BTreeMap;
 
@@ -61,7 +62,8 @@ struct Entry {
     /// Which rows, by number from 1.
     #[serde(default)]
     rows: Vec<usize>,
-    /// Whether the rows repeat one measurement: one claim about their median, under the number of the first.
+    /// Whether the rows repeat one measurement: one claim about their median, under the number of
+    /// the first.
     #[serde(default)]
     median: bool,
     words: Option<String>,

@@ -148,8 +148,8 @@ pub enum Role {
     Derived,
     /// A parameter was fitted with this figure.
     Fitted,
-    /// The figure follows without a model: arithmetic, a unit, our own rule on the source's rows, as many constants
-    /// as figures. Never counted as reproduced.
+    /// The figure follows without a model: arithmetic, a unit, our own rule on the source's rows,
+    /// as many constants as figures. Never counted as reproduced.
     Identity,
 }
 
@@ -210,13 +210,14 @@ pub struct Claim {
     pub follows: Vec<String>,
     /// Of a held-out claim, another one with the same model figure: both are one prediction.
     pub repeats: Option<String>,
-    /// Its part of the figures that its constants did not use up: 1 of a prediction, 2/5 of each of five figures that
-    /// three constants were fitted with, 0 of what is not counted.
+    /// Its part of the figures that its constants did not use up: 1 of a prediction, 2/5 of each of
+    /// five figures that three constants were fitted with, 0 of what is not counted.
     pub freedom: f64,
 }
 
 impl Claim {
-    /// Whether it is counted: it neither follows without a model, nor from other claims, nor repeats one.
+    /// Whether it is counted: it neither follows without a model, nor from other claims, nor
+    /// repeats one.
     pub fn counted(&self) -> bool {
         self.role != Role::Identity && self.follows.is_empty() && self.repeats.is_none()
     }
@@ -241,8 +242,8 @@ impl Claim {
     }
 }
 
-/// Finds the held-out claims whose model figure another claim has, too. What stands first counts, unless the other is
-/// fitted, derived or given: then the figure was never free.
+/// Finds the held-out claims whose model figure another claim has, too. What stands first counts,
+/// unless the other is fitted, derived or given: then the figure was never free.
 pub(crate) fn find_repeats(claims: &mut [Claim]) {
     for n in 0..claims.len() {
         let claim = &claims[n];
@@ -257,7 +258,8 @@ pub(crate) fn find_repeats(claims: &mut [Claim]) {
     }
 }
 
-/// How many claims of one role came to which verdict. Of held-out claims a model figure counts once.
+/// How many claims of one role came to which verdict. Of held-out claims a model figure counts
+/// once.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Score {
     /// The role.
@@ -356,7 +358,8 @@ impl Standing {
     }
 }
 
-/// The parameters of a model: name, value, unit, where the value comes from, and of a fitted one its name to the model.
+/// The parameters of a model: name, value, unit, where the value comes from, and of a fitted one
+/// its name to the model.
 macro_rules! parameters {
     ($($name:literal, $value:expr, $unit:literal, $standing:ident($why:expr) $(as $constant:literal)?;)*) => {
         vec![$($crate::claim::Parameter {

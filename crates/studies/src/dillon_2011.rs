@@ -436,7 +436,8 @@ mod tests {
         assert!((token.slowing / Token::BUILD.slowing - 1.0).abs() < 0.02, "{token:?}");
     }
 
-    /// The parallel work has the system time that the claims on system time take for the work's own.
+    /// The parallel work has the system time that the claims on system time take for the work's
+    /// own.
     #[test]
     fn the_parallel_work_has_the_own_system_time_of_the_claims() {
         let Model { rows, outcomes, spun, .. } = model(&Options::default()).unwrap();

@@ -116,7 +116,8 @@ fn model(options: &Options) -> Result<Model, StudyError> {
     Ok(Model { cells, shares, reads, start: [by(before, wanted), by(after, wanted)], servers })
 }
 
-/// What a server's memory does in so many seconds. Each run is kept: no fitted constant has a part in it.
+/// What a server's memory does in so many seconds. Each run is kept: no fitted constant has a part
+/// in it.
 fn served(release: Release, load: &Load, seconds: u32, seed: u64) -> Rates {
     type Kept = ((Release, Load, u32, u64), Rates);
     static KEPT: Mutex<Vec<Kept>> = Mutex::new(Vec::new());

@@ -140,8 +140,8 @@ impl Matrix {
     }
 }
 
-/// Every claim that is counted as reproduced names an ablation, and is not reproduced under it; and an ablation is of
-/// one mechanism: claims on others hold without it. The matrix of both is a file.
+/// Every claim that is counted as reproduced names an ablation, and is not reproduced under it; and
+/// an ablation is of one mechanism: claims on others hold without it. The matrix of both is a file.
 fn ablations(study: &str) {
     let matrix = Matrix::of(study);
     for (n, ablation) in matrix.ablations.iter().enumerate() {

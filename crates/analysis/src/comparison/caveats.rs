@@ -77,7 +77,8 @@ pub(super) fn caveats(baseline: &Run, other: &Run, lines: &[Line], test: Test) -
             list.push(Caveat::Environment(key, a, b));
         }
     }
-    // Figures of a deterministic run, and counts of instructions, do not depend on the time of the run.
+    // Figures of a deterministic run, and counts of instructions, do not depend on the time of the
+    // run.
     let counted = counts_instructions(baseline) && counts_instructions(other);
     let varies = matches!(test, Test::Ranks | Test::Pairs) && !counted;
     if varies && baseline.header.batch != other.header.batch {

@@ -11,12 +11,12 @@ pub const ALPHA: f64 = 0.05;
 /// Changes below this share of the baseline are of no practical interest.
 pub const PRACTICAL: f64 = 0.01;
 
-/// The smallest change that counts, as a share of the baseline, between guests that count instructions
-/// where a side has one repetition. Boots of one kernel differed by up to 0.27% in short runs (3,000
-/// references), and none of twenty pairs of boots by 0.5% (`scripts/words`).
+/// The smallest change that counts, as a share of the baseline, between guests that count
+/// instructions where a side has one repetition. Boots of one kernel differed by up to 0.27% in
+/// short runs (3,000 references), and none of twenty pairs of boots by 0.5% (`scripts/words`).
 pub const SINGLE: f64 = 0.005;
-/// The largest difference of a count between boots of one kernel: a kernel thread may run once more on
-/// either side.
+/// The largest difference of a count between boots of one kernel: a kernel thread may run once more
+/// on either side.
 const WOKEN: f64 = 2.0;
 
 /// What became of a metric.
@@ -76,8 +76,8 @@ pub struct Line {
 }
 
 impl Line {
-    /// Whether boots of one kernel can differ as much: by less than [`SINGLE`] of the baseline, or by a
-    /// kernel thread that woke at another moment.
+    /// Whether boots of one kernel can differ as much: by less than [`SINGLE`] of the baseline, or
+    /// by a kernel thread that woke at another moment.
     pub(super) fn is_within_boots(&self) -> bool {
         let difference = (self.medians.1 - self.medians.0).abs();
         let woken = self.unit == Unit::Count && difference <= WOKEN;
@@ -85,7 +85,8 @@ impl Line {
         difference == 0.0 || woken || self.change.is_some_and(|change| change.abs() < floor)
     }
 
-    /// Whether the figure is a maximum, which includes a timer tick in one boot and none in another.
+    /// Whether the figure is a maximum, which includes a timer tick in one boot and none in
+    /// another.
     pub(super) fn is_longest(&self) -> bool {
         let statistic = MetricId::find(&self.name).map(|metric| metric.statistic);
         self.unit == Unit::Instructions && statistic == Some(Statistic::Max)

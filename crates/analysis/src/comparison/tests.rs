@@ -129,7 +129,8 @@ fn single_counts_differ_beyond_what_boots_do() {
     assert_eq!((line.test.name(), line.p, line.interval, line.detectable), ("counts", None, None, None));
 }
 
-/// A kernel thread runs once more in one boot, and the longest reference includes a timer tick or none.
+/// A kernel thread runs once more in one boot, and the longest reference includes a timer tick or
+/// none.
 #[test]
 fn single_counts_of_boots_alone_are_no_change() {
     let one = |unit, name: &str, before: f64, after: f64| {

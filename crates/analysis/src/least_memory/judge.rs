@@ -7,7 +7,8 @@ use crate::finding::StallSource;
 pub const PRECISION: f64 = 1.06;
 /// How often a doubtful limit is measured, as a multiple of the times at the most memory.
 const DOUBTS: usize = 3;
-/// The limits between two are multiples of this share of their size or less, so that they have short names.
+/// The limits between two are multiples of this share of their size or less, so that they have
+/// short names.
 const GRAIN: u64 = 32;
 /// Pages fetched from which the cost of one is told.
 const MIN_PRICED: f64 = 256.0;
@@ -26,7 +27,8 @@ pub enum Next {
 pub struct Knee {
     /// The least limit that was measured to be enough, bytes.
     pub enough: u64,
-    /// The greatest that was measured to be too little; `None`: none of those that were measured is.
+    /// The greatest that was measured to be too little; `None`: none of those that were measured
+    /// is.
     pub too_little: Option<u64>,
     /// The time at full speed, ns.
     pub full: f64,
@@ -34,7 +36,8 @@ pub struct Knee {
     pub allowed: f64,
     /// Whether a limit between the two was slow for a reason that may not be memory.
     pub inconclusive: bool,
-    /// Whether the time that the search may take was over before the interval was as narrow as it should be.
+    /// Whether the time that the search may take was over before the interval was as narrow as it
+    /// should be.
     pub early: bool,
 }
 
@@ -54,7 +57,8 @@ pub(super) struct View<'a> {
     /// The time at full speed, ns.
     full: f64,
     allowed: f64,
-    /// Pages fetched, refaults, and ns stalled with room to spare; where no limit has room, the fewest at full speed.
+    /// Pages fetched, refaults, and ns stalled with room to spare; where no limit has room, the
+    /// fewest at full speed.
     usual: [f64; 3],
     /// What a page fetched costs where it costs least, ns, where one can be told.
     cost: Option<f64>,
@@ -63,13 +67,14 @@ pub(super) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// Of a sweep to `most` bytes; `None` before its greatest limit was measured, or where the program was killed
-    /// or stopped under it.
+    /// Of a sweep to `most` bytes; `None` before its greatest limit was measured, or where the
+    /// program was killed or stopped under it.
     pub(super) fn of(points: &'a [Point], goal: Goal, most: u64) -> Option<Self> {
         let top = points.iter().find(|p| p.memory == most).filter(|top| top.time().is_finite())?;
         let full = points.iter().map(Point::time).fold(f64::INFINITY, f64::min);
         let allowed = full * (1.0 + TOLERANCE);
-        // A limit with room does not make the program fetch anything: what it fetches there it always does.
+        // A limit with room does not make the program fetch anything: what it fetches there it
+        // always does.
         let usual = |of: fn(&Point) -> &Vec<f64>| {
             let roomy = points.iter().filter(|p| p.time().is_finite() && p.has_room_in(p.memory));
             let always = roomy.map(|p| least(of(p))).filter(|of| of.is_finite()).reduce(f64::max);
@@ -100,8 +105,8 @@ impl<'a> View<'a> {
         beyond(&point.fetched, self.usual[0]).max(beyond(&point.refaults, self.usual[1]))
     }
 
-    /// The stall for memory as a share of the time at full speed, and how it is known; of a stopped run,
-    /// that until then.
+    /// The stall for memory as a share of the time at full speed, and how it is known; of a stopped
+    /// run, that until then.
     pub(super) fn stall(&self, point: &Point) -> Option<(f64, StallSource)> {
         if !point.stalled.is_empty() {
             let stalled = (least(&point.stalled) - self.usual[2]).max(0.0);
@@ -110,7 +115,8 @@ impl<'a> View<'a> {
         Some((self.paging(point)?, StallSource::Pages))
     }
 
-    /// What paging cost, as a share of the time at full speed: the waits for pages, and the work for them.
+    /// What paging cost, as a share of the time at full speed: the waits for pages, and the work
+    /// for them.
     pub(super) fn paging(&self, point: &Point) -> Option<f64> {
         let pages = self.pages(point);
         if point.fetched.is_empty() && point.refaults.is_empty() {
@@ -187,8 +193,8 @@ impl<'a> View<'a> {
     }
 }
 
-/// What to do next, after these points, in a sweep from `lowest` to `most` bytes. `page` bytes are the
-/// granularity.
+/// What to do next, after these points, in a sweep from `lowest` to `most` bytes. `page` bytes are
+/// the granularity.
 ///
 /// `None` when the program was killed at the most memory, or `lowest` is 0 or above `most`.
 pub(super) fn next(points: &[Point], goal: Goal, lowest: u64, most: u64, page: u64) -> Option<Next> {

@@ -2,7 +2,8 @@
 
 /// How much longer a time at full speed may be, as a share.
 pub(super) const TOLERANCE: f64 = 0.1;
-/// Pages fetched that are no sign of want of memory: beyond those at full speed, by this share and this number.
+/// Pages fetched that are no sign of want of memory: beyond those at full speed, by this share and
+/// this number.
 const MARGIN: (f64, f64) = (0.05, 16.0);
 /// The share of a limit up to which it was never met, as far as looks at intervals can tell.
 const ROOM: f64 = 0.8;
@@ -52,8 +53,8 @@ pub struct Point {
     pub stopped: Vec<f64>,
     /// Whether the kernel killed the program for want of memory.
     pub killed: bool,
-    /// Pages that the program waited for to be fetched (major faults and reads from a disk), of each time
-    /// for which it is known.
+    /// Pages that the program waited for to be fetched (major faults and reads from a disk), of
+    /// each time for which it is known.
     pub fetched: Vec<f64>,
     /// Refaults of each time for which they are known.
     pub refaults: Vec<f64>,

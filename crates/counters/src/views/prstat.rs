@@ -39,8 +39,8 @@ pub fn selection() -> Selection {
     super::constant(&[THREADS, SWITCHES, PROCESSES_IN_FULL, "process:::cgroup", FORKS, UPTIME])
 }
 
-/// What to read for the lines of text: no cgroups, and switches only for microstates. Each of these is a
-/// file per task.
+/// What to read for the lines of text: no cgroups, and switches only for microstates. Each of these
+/// is a file per task.
 pub fn selection_of_lines(microstates: bool) -> Selection {
     let switches = microstates.then_some(SWITCHES);
     let operands = [THREADS, PROCESSES_IN_FULL, FORKS, UPTIME];
@@ -308,8 +308,8 @@ fn task_row(
     Row { seconds, command, minor_faults, major_faults, ..row_of(sum, delays(before, now, task)) }
 }
 
-/// A task's counters at both ends of the interval. A task is identified by its number and its start time,
-/// because it may change its name.
+/// A task's counters at both ends of the interval. A task is identified by its number and its start
+/// time, because it may change its name.
 #[derive(Clone, Copy)]
 struct Ends<'a> {
     /// None of a task that was not there.

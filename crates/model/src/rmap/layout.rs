@@ -88,7 +88,8 @@ pub const SHELL: Program<'static> = Program {
 /// The shell's own pages, in the order of its segments.
 pub const SHELL_OWN: u32 = 26;
 
-/// The shell's mappings with so many pages of its own; those of its text make up for the difference.
+/// The shell's mappings with so many pages of its own; those of its text make up for the
+/// difference.
 pub fn shell_with(own: u32) -> Vec<Segment> {
     let mut segments = SHELL.segments.to_vec();
     let read = segments[0].read + SHELL_OWN - own;

@@ -1,4 +1,5 @@
-//! `pagelab need PID | CGROUP | -- PROGRAM…`: how much memory a process, a container or a program needs.
+//! `pagelab need PID | CGROUP | -- PROGRAM…`: how much memory a process, a container or a program
+//! needs.
 
 mod cgroup;
 mod process;

@@ -50,8 +50,9 @@ impl Watcher {
         }
     }
 
-    /// Reads no file of a process that has not run since the previous sample. Its sizes and its state are
-    /// older until [`Watcher::describe`] updates them: for views that show only described rows.
+    /// Reads no file of a process that has not run since the previous sample. Its sizes and its
+    /// state are older until [`Watcher::describe`] updates them: for views that show only described
+    /// rows.
     pub fn leaving_idle(mut self) -> Self {
         self.last = self.whole.then(Last::default);
         self

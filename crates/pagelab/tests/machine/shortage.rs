@@ -123,8 +123,9 @@ fn cold_pages_are_reclaimed_before_hot_ones() {
         (seen.metric("reclaim.reread.faults").unwrap(), seen.metric("reclaim.mistakes").unwrap());
     assert!(back > 0.0 && back <= away("out.cold"), "{back} faults");
     assert!(mistakes <= away("out.hot"), "{mistakes} faults");
-    // The load once more: at least one call per step, and a fault for each page that comes back. It is a
-    // load of its own, in which the kernel may choose other pages: once there were 1.21 times as many.
+    // The load once more: at least one call per step, and a fault for each page that comes back. It
+    // is a load of its own, in which the kernel may choose other pages: once there were 1.21 times
+    // as many.
     let calls = |what: &str| seen.cell("operations", what, "count");
     assert!(calls("reclaim: for a limit") >= 8.0, "{}", calls("reclaim: for a limit"));
     let again = calls("fault: from swap");

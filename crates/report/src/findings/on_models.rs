@@ -122,7 +122,8 @@ mod tests {
         ProgramFaults { target: target.to_owned(), measured, major, minor: None, swapped_in: None, error }
     }
 
-    /// The sentence where the kernel had `kernel` faults and OPT `opt`, none of which was avoidable.
+    /// The sentence where the kernel had `kernel` faults and OPT `opt`, none of which was
+    /// avoidable.
     fn told(kernel: f64, opt: f64) -> String {
         let major =
             |faults| Figure::over(FAULTS_MAJOR, Unit::Count, FAULTS_MAJOR.statistic, &[faults]).unwrap();

@@ -5,8 +5,8 @@ use crate::providers::process::memory_cgroup;
 use crate::root::Root;
 use pagelab_procfs::pair;
 
-/// Fills in the user, the sizes and the state of rows without a user, and the cgroup if `cgroups`. The row
-/// of a process that has ended does not change.
+/// Fills in the user, the sizes and the state of rows without a user, and the cgroup if `cgroups`.
+/// The row of a process that has ended does not change.
 pub fn describe(root: &Root, rows: &mut [Row], cgroups: bool) {
     for row in rows.iter_mut().filter(|row| row.uid.is_none()) {
         let folder = format!("proc/{}", row.pid);

@@ -107,7 +107,8 @@ fn named(mount: &Path, name: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The cgroup of version 2 in which the process is alone, if its memory can be reclaimed on request.
+/// The cgroup of version 2 in which the process is alone, if its memory can be reclaimed on
+/// request.
 pub fn alone(pid: u32) -> Option<PathBuf> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
     let path = text.lines().find_map(|line| line.strip_prefix("0::/"))?;

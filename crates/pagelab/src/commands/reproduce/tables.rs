@@ -80,7 +80,8 @@ fn freedom(freedom: f64) -> String {
 /// The columns of a table of claims.
 const HEADINGS: [&str; 8] = ["claim", "published", "model", "ratio", "tolerance", "role", "df", "verdict"];
 
-/// A table of claims; of several papers with the paper before each, and without tolerance and freedom, so that it fits.
+/// A table of claims; of several papers with the paper before each, and without tolerance and
+/// freedom, so that it fits.
 pub fn claims(title: &str, claims: &[&Claim], papers: bool) -> TextTable {
     const FREEDOM: usize = 6;
     const TOLERANCE: usize = 4;
@@ -202,8 +203,8 @@ fn scored(study: &Study) -> Vec<pagelab_report::Score> {
     counted.map(row).collect()
 }
 
-/// What the model was given, where from, and how many of the reproduced predictions survive another value of what was
-/// fitted.
+/// What the model was given, where from, and how many of the reproduced predictions survive another
+/// value of what was fitted.
 pub fn parameters(study: &Study) -> TextTable {
     let survive = |constant: Option<&str>| {
         let found = study.sensitivity.iter().find(|sensitivity| Some(sensitivity.constant) == constant);
