@@ -37,6 +37,31 @@ pub enum SelectorError {
     },
 }
 
+/// A choice of texts that is fast to refuse, because most texts are refused.
+#[derive(Clone, Debug)]
+pub struct Words {
+    words: Arc<[String]>,
+    /// A bit for each length of a word; the last one for all from 63 bytes on.
+    lengths: u64,
+}
+
+impl Words {
+    fn new<'a>(words: impl Iterator<Item = &'a str>) -> Self {
+        let words: Arc<[String]> = words.map(str::to_owned).collect();
+        let lengths = words.iter().fold(0, |lengths, word| lengths | Self::length(word));
+        Self { words, lengths }
+    }
+
+    fn length(text: &str) -> u64 {
+        1 << text.len().min(63)
+    }
+
+    fn contain(&self, text: &str) -> bool {
+        self.lengths & Self::length(text) != 0
+            && self.words.iter().any(|word| word.as_bytes().last() == text.as_bytes().last() && word == text)
+    }
+}
+
 /// One part of a selector.
 #[derive(Clone, Debug, Default)]
 pub enum Part {
@@ -50,7 +75,7 @@ pub enum Part {
     /// A regular expression that matches somewhere.
     Regex(Regex),
     /// One of these texts: what a regular expression such as `^(one|other)$` means, without the time that it takes.
-    Words(Arc<[String]>),
+    Words(Words),
 }
 
 impl Part {
@@ -61,10 +86,7 @@ impl Part {
             Self::Exact(wanted) => wanted == text,
             Self::Glob(glob) => glob.matches(text),
             Self::Regex(regex) => regex.is_match(text),
-            // Most names differ in length or in their last byte.
-            Self::Words(words) => words.iter().any(|word| {
-                word.len() == text.len() && word.as_bytes().last() == text.as_bytes().last() && word == text
-            }),
+            Self::Words(words) => words.contain(text),
         }
     }
 
@@ -72,7 +94,7 @@ impl Part {
     fn words(expression: &str) -> Option<Self> {
         let words = expression.strip_prefix("^(")?.strip_suffix(")$")?;
         let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'|';
-        words.bytes().all(plain).then(|| Self::Words(words.split('|').map(str::to_owned).collect()))
+        words.bytes().all(plain).then(|| Self::Words(Words::new(words.split('|'))))
     }
 
     /// Whether the number, written in decimal, is wanted.
