@@ -129,7 +129,7 @@ macro_rules! experiments {
 }
 
 experiments! {
-    /// References to one anonymous mapping, each timed (Gorman 2002)
+    /// References to one mapping of memory, each timed (Gorman 2002)
     #[command(
         before_help = "Examples:\n  pagelab run mapanon --pattern zipf:0.9 --memory 64M --repeat 5\n  pagelab run mapanon --on host,swap=file --on host,swap=zram --repeat 8\n  pagelab run mapanon --backing shmem --memory 64M --swap zram\n",
         mut_args(|option| if option.get_id() == "syncs" { option.hide(true) } else { option })

@@ -37,20 +37,20 @@ const PROGRAM: &str = "Options for a program";
   sudo pagelab need web --watch 600 --json
 ",
     after_help = "A running cgroup (version 2, Linux 5.19 and later): pagelab reclaims a little of its memory per second \
-through memory.reclaim and watches how much comes back. Memory in use comes back; the rest is not needed. The tasks \
-stall for at most --max-stall of the time. No setting is changed, so there is nothing to undo. Memory that is used more \
-rarely than --for counts as not needed. Without swap the kernel cannot reclaim anonymous memory, so all of it counts as needed.
+through memory.reclaim and watches how much comes back. Memory in use comes back; the rest is not needed. The measurement \
+makes the tasks stall for at most --max-stall of --for. It changes no setting, so there is nothing to undo. Memory that is \
+used more rarely than --for counts as not needed. Without swap the kernel cannot reclaim anonymous memory, so all of it \
+counts as needed.
 
 A running process: pagelab clears the accessed bits of its pages and counts the private pages that are referenced within \
---for. That is a lower bound: the bits do not show files that it reads with read(2), memory of the kernel, or \
-pages that it shares. A process that is alone in a cgroup of version 2 is measured by its cgroup.
+--for. The result is a lower bound: the bits do not show files that the process reads with read(2), kernel memory, or \
+shared pages. If the process is alone in a cgroup of version 2, pagelab measures that cgroup.
 
-A program first runs under a limit that it does not meet, then under smaller ones. pagelab judges a \
-limit by the pages that the program fetched again and the time in which it stalled for them (PSI), which other load does \
-not change, before elapsed time. Without the pressure of a cgroup (version 2 with PSI) the stall is an estimate: those pages at the lowest cost per page measured.
-
-It runs about ten times, so it must do the same each time and end by itself. Pages of files that were cached \
-before the first run are not charged to it. Ctrl-C ends the search and undoes everything."
+A program runs first under a limit that it does not meet, then under smaller ones, ten to twenty times in all. It must do \
+the same each time and end by itself. pagelab judges a limit by the pages that the program fetched again and by its stall \
+time (PSI) rather than by elapsed time, which other load changes. Without a cgroup of version 2 with PSI, the stall is an \
+estimate: those pages times the lowest measured cost of one. Pages of files that are cached before the first run are not \
+charged to the program. Ctrl-C ends the search and undoes everything."
 )]
 pub struct Arguments {
     /// The running process (its number) or cgroup (its path, or the last part of it)
