@@ -32,7 +32,8 @@ pub fn find(name: &str) -> Result<PathBuf> {
     let mount = unified()?;
     let path = Path::new(name);
     let below = path.strip_prefix(&mount).unwrap_or(path);
-    let folder = mount.join(below.strip_prefix("/").unwrap_or(below));
+    // As components, so that no slash ends it.
+    let folder: PathBuf = mount.join(below.strip_prefix("/").unwrap_or(below)).components().collect();
     if folder.join("cgroup.procs").exists() {
         return check(folder);
     }
