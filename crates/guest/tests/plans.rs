@@ -76,8 +76,8 @@ fn every_experiment_is_planned_and_every_conflict_is_refused_on_both() {
                 assert!(matches!(refused.what, What::Condition(_)), "{name}: {refused}");
                 assert!(refused.to_string().contains(word), "{name}: {refused}");
             }
-            let looks = settle(&plain("profile=99"), &capabilities).is_ok();
-            assert_eq!(looks, plain("").experiment.declaration().is_looked_into(), "{name}");
+            let profiled = settle(&plain("profile=99"), &capabilities).is_ok();
+            assert_eq!(profiled, plain("").experiment.declaration().profiles_kernel(), "{name}");
             let limited = settle(&plain("memory=none"), &capabilities).is_err();
             let own_machine = declared.name == "fragment";
             assert_eq!(

@@ -247,8 +247,8 @@ pub trait Declaration {
         Ok(())
     }
 
-    /// Whether the kernel can be looked into while it is performed: `--functions` and `--profile`.
-    fn is_looked_into(&self) -> bool {
+    /// Whether it takes `--functions` and `--profile`, which show the kernel during its load.
+    fn profiles_kernel(&self) -> bool {
         false
     }
 

@@ -19,11 +19,11 @@ use pagelab_kernel::rusage;
 
 use pagelab_procfs::{chosen, value};
 
-use crate::harness::again;
 use crate::harness::context::ExecutionContext;
 use crate::harness::failure::failed;
 use crate::harness::huge::covered;
 use crate::harness::measurement::Harness;
+use crate::harness::profiled;
 use crate::harness::scans::Scans;
 
 const THP: &str = "/sys/kernel/mm/transparent_hugepage";
@@ -140,7 +140,7 @@ pub fn perform(
     )?;
     metrics(recorder, measured.scans())?;
     measured.note_scope(recorder)?;
-    again::look(setting, context, recorder, |recorder| {
+    profiled::repeat(setting, context, recorder, |recorder| {
         each_way(parameters, huge as usize, &mut Scans::closed(), recorder).map(drop)
     })
 }

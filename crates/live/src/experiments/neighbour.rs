@@ -20,11 +20,11 @@ use pagelab_kernel::cgroup::Group;
 use pagelab_kernel::region::{Region, page_size};
 use pagelab_kernel::rusage;
 
-use crate::harness::again;
 use crate::harness::context::ExecutionContext;
 use crate::harness::failure::failed;
 use crate::harness::family::{Barrier, Family};
 use crate::harness::measurement::Harness;
+use crate::harness::profiled;
 use crate::harness::scans::Scans;
 use crate::harness::timing::bare;
 use crate::harness::touch::Write;
@@ -58,8 +58,7 @@ impl Inner {
 
     /// What it counts of itself.
     fn counts(&self) -> Counts {
-        let refaults = ["workingset_refault_anon", "workingset_refault_file"];
-        let refaults = refaults.iter().filter_map(|name| self.group().stat(name)).reduce(|a, b| a + b);
+        let refaults = self.group().refaults();
         let (major, low) = (self.group().stat("pgmajfault"), self.group().counted("memory.events", "low"));
         Counts { major, refaults, low }
     }
@@ -141,7 +140,7 @@ pub fn perform(
     metric(recorder, metrics::VICTIM_PROTECTED, protected.map(|bytes| bytes as f64))?;
     metrics(recorder, measured.scans())?;
     measured.note_scope(recorder)?;
-    again::look(setting, context, recorder, |recorder| {
+    profiled::repeat(setting, context, recorder, |recorder| {
         situations.all(stream.references(), &mut Scans::closed(), recorder).map(drop)
     })
 }

@@ -23,12 +23,12 @@ use pagelab_kernel::region::{Region, page_size};
 
 use pagelab_procfs::value;
 
-use crate::harness::again;
 use crate::harness::clock::{Clock, Monotonic};
 use crate::harness::context::ExecutionContext;
 use crate::harness::failure::failed;
 use crate::harness::family::{Barrier, Family};
 use crate::harness::measurement::Harness;
+use crate::harness::profiled;
 use crate::harness::scans::Scans;
 
 /// `oom_score_adj` of all that are not adjusted: should the machine itself run out of memory, they
@@ -188,7 +188,7 @@ pub fn perform(
     metrics(recorder, measured.scans())?;
     scans.record(recorder)?;
     measured.note_scope(recorder)?;
-    again::look(setting, context, recorder, |recorder| {
+    profiled::repeat(setting, context, recorder, |recorder| {
         kills(parameters, total, group, &mut Scans::closed(), recorder).map(drop)
     })
 }

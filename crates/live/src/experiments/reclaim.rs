@@ -21,11 +21,11 @@ use pagelab_kernel::pagemap::{Snapshot, SnapshotReader};
 use pagelab_kernel::region::{Region, page_size};
 use pagelab_kernel::rusage;
 
-use crate::harness::again;
 use crate::harness::clock::{Clock, Monotonic};
 use crate::harness::context::ExecutionContext;
 use crate::harness::failure::{self, failed};
 use crate::harness::measurement::Harness;
+use crate::harness::profiled;
 use crate::harness::scans::Scans;
 use crate::harness::timing::bare;
 use crate::harness::touch::Write;
@@ -141,7 +141,7 @@ pub fn perform(
     measured.note_scope(recorder)?;
     // Its pages are charged to the cgroup too.
     drop(load);
-    again::look(setting, context, recorder, |recorder| {
+    profiled::repeat(setting, context, recorder, |recorder| {
         let mut load = Load::new(parameters, context, recorder)?;
         reclaim(parameters, &mut load, group, &mut Scans::closed(), recorder).map(drop)
     })

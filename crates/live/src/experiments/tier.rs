@@ -25,11 +25,11 @@ use pagelab_kernel::rusage;
 use pagelab_procfs::value;
 use pagelab_reference::rng::Rng;
 
-use crate::harness::again;
 use crate::harness::context::ExecutionContext;
 use crate::harness::failure::failed;
 use crate::harness::measurement::Harness;
 use crate::harness::processor;
+use crate::harness::profiled;
 use crate::harness::scans::Scans;
 use crate::harness::timing::bare;
 use crate::harness::touch::Write;
@@ -156,7 +156,7 @@ pub fn perform(
     metric(recorder, metrics::TIER_HINT_FAULTS, on.as_ref().map(|on| on.hints as f64))?;
     metrics(recorder, processor::totals(&used).into_iter().chain(measured.scans()))?;
     machine.remarks(balances, on.as_ref(), recorder)?;
-    again::look(setting, context, recorder, |recorder| {
+    profiled::repeat(setting, context, recorder, |recorder| {
         let looks = &mut Sheet::new(tables::tier_pages::TABLE);
         machine.all(balances, (looks, &mut Scans::closed()), recorder).map(drop)
     })

@@ -1,6 +1,5 @@
 //! What every experiment on the running kernel is measured with.
 
-pub(crate) mod again;
 pub(crate) mod alone;
 pub(crate) mod area;
 pub(crate) mod bare;
@@ -24,6 +23,7 @@ pub mod operations;
 pub(crate) mod phase;
 pub(crate) mod processor;
 pub mod profile;
+pub(crate) mod profiled;
 pub(crate) mod samples;
 pub(crate) mod scans;
 pub mod timing;

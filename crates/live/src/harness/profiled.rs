@@ -1,16 +1,16 @@
-//! The load once more for what is to be seen of the kernel: with counted functions, and with a
-//! profile. Both slow it, so it is not the load whose figures are kept.
+//! Repeats a load to count kernel functions and to profile the kernel. Both slow the load, so the
+//! figures of the repetition are not kept.
 
 use pagelab_experiment::{Recorder, Result, Setting};
 
 use crate::harness::context::ExecutionContext;
 use crate::harness::{operations, phase, profile};
 
-/// Performs `load` once for each that `setting` asks for.
+/// Runs `load` once more for each of `--functions` and `--profile` that `setting` has.
 ///
 /// # Errors
 /// Those of the load, and when nothing can be counted or sampled.
-pub fn look(
+pub fn repeat(
     setting: &Setting,
     context: &ExecutionContext,
     recorder: &mut dyn Recorder,
@@ -22,7 +22,7 @@ pub fn look(
     match setting.profile.unwrap_or(0) {
         0 => Ok(()),
         frequency => {
-            // Of all repetitions at the same moment: they have the same samples.
+            // At the same moment in all repetitions, so that they have the same samples.
             phase::wait(context.repetition.map(|_| 0));
             profile::take(frequency, true, recorder, |_, recorder| load(recorder))
         }

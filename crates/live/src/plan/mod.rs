@@ -90,7 +90,7 @@ pub fn settle(request: &Request, capabilities: &Capabilities) -> Result<Settled,
 pub fn honours(experiment: &Experiment, condition: &Value) -> Result<(), Dishonoured> {
     let declared = experiment.declaration();
     match condition {
-        Value::Functions | Value::Profile(_) if !declared.is_looked_into() => Err((
+        Value::Functions | Value::Profile(_) if !declared.profiles_kernel() => Err((
             format!("runs {} without looking into the kernel", experiment.name()),
             "leave it out; pagelab targets --honours lists the experiments that allow it".to_owned(),
         )),

@@ -84,7 +84,7 @@ impl Declaration for Forkstorm {
         parallel.into_iter().chain(script).collect()
     }
 
-    fn is_looked_into(&self) -> bool {
+    fn profiles_kernel(&self) -> bool {
         true
     }
 

@@ -73,7 +73,7 @@ impl Declaration for Fragment {
         tables::ALL
     }
 
-    fn is_looked_into(&self) -> bool {
+    fn profiles_kernel(&self) -> bool {
         true
     }
 

@@ -87,7 +87,7 @@ impl Declaration for Neighbour {
         tables::ALL
     }
 
-    fn is_looked_into(&self) -> bool {
+    fn profiles_kernel(&self) -> bool {
         true
     }
 

@@ -68,7 +68,7 @@ impl Declaration for Oom {
         tables::ALL
     }
 
-    fn is_looked_into(&self) -> bool {
+    fn profiles_kernel(&self) -> bool {
         true
     }
 

@@ -285,7 +285,7 @@ impl Declaration for Mapped<'_> {
         matches!(self.1, Backing::Anonymous | Backing::Shmem).then_some(Mode::Never)
     }
 
-    fn is_looked_into(&self) -> bool {
+    fn profiles_kernel(&self) -> bool {
         true
     }
 

@@ -133,7 +133,7 @@ impl Declaration for Reclaim {
         tables::ALL
     }
 
-    fn is_looked_into(&self) -> bool {
+    fn profiles_kernel(&self) -> bool {
         true
     }
 

@@ -116,7 +116,7 @@ impl Declaration for Tier {
         tables::ALL
     }
 
-    fn is_looked_into(&self) -> bool {
+    fn profiles_kernel(&self) -> bool {
         true
     }
 

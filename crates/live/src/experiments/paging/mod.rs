@@ -61,7 +61,7 @@ use crate::harness::failure::failed;
 use crate::harness::measurement::Harness;
 use crate::harness::timing::{Tally, Timed};
 use crate::harness::touch::{Mixed, Page, Touch, Word, Write};
-use crate::harness::{again, calibrate, content, doubt, huge, marker, phase, timing};
+use crate::harness::{calibrate, content, doubt, huge, marker, phase, profiled, timing};
 
 /// References between two checks of whether to go on, where nothing is timed.
 const BARE: usize = 20_000;
@@ -218,7 +218,9 @@ impl Task<'_> {
         if self.backing != Backing::File {
             huge.report(recorder)?;
         }
-        again::look(self.setting, self.context, recorder, |recorder| self.bare::<T>(file.as_ref(), recorder))
+        profiled::repeat(self.setting, self.context, recorder, |recorder| {
+            self.bare::<T>(file.as_ref(), recorder)
+        })
     }
 
     /// Of how many references one is timed.
