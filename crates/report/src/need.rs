@@ -56,13 +56,12 @@ fn bytes(bytes: u64) -> String {
 
 /// A share as a percentage with as many digits as it needs.
 pub fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent == 0.0 || percent >= 1.0 && percent.fract() < 0.05 {
-        format!("{percent:.0}%")
-    } else if percent >= 0.1 {
-        format!("{percent:.1}%")
-    } else {
-        "under 0.1%".to_owned()
+    let percent = (share * 1000.0).round() / 10.0;
+    match percent {
+        0.0 if share == 0.0 => "0%".to_owned(),
+        0.0 => "under 0.1%".to_owned(),
+        whole if whole.fract() == 0.0 => format!("{whole:.0}%"),
+        some => format!("{some:.1}%"),
     }
 }
 
@@ -156,10 +155,11 @@ pub fn section(name: &str, need: &Need, held: &Held) -> Section {
     let mut over_time = Plot::new(
         "Memory over time",
         "Charged to the cgroup at the end of each interval.",
-        Axis::linear("time", "s"),
+        Axis::linear("time", "ns"),
         Axis::linear("memory", "bytes"),
     );
-    over_time.series = vec![series("", 0, need.intervals.iter().map(|one| (one.second, one.memory as f64)))];
+    over_time.series =
+        vec![series("", 0, need.intervals.iter().map(|one| (one.second * 1e9, one.memory as f64)))];
     let mut curve = Plot::new(
         "What comes back against memory",
         "Pages that were reclaimed and fetched again, per interval of a second.",
@@ -185,8 +185,8 @@ pub fn ages_answer(name: &str, ages: &[Age]) -> String {
     let Some(last) = ages.last() else { return String::new() };
     format!(
         "{name} needs at least {}: the private memory that it referenced within {} s (between {} and {}), of {} \
-         resident. Not counted are {} of files that other processes map too, files that it reads with read(2), \
-         memory of the kernel, and memory that it uses more rarely.",
+         resident. That does not include {} of files that other processes map too, files that it reads with \
+         read(2), kernel memory, or memory that it uses more rarely.",
         bytes(last.size),
         last.seconds,
         bytes(last.lower),
@@ -218,10 +218,11 @@ pub fn ages_section(name: &str, ages: &[Age]) -> Section {
     let mut plot = Plot::new(
         "Referenced memory by age",
         "Private memory that was referenced within the time, and its bounds.",
-        Axis::log("time", "s"),
+        Axis::log("time", "ns"),
         Axis::linear("memory", "bytes"),
     );
-    let of = |what: fn(&Age) -> u64| ages.iter().map(move |age| (f64::from(age.seconds), what(age) as f64));
+    let of =
+        |what: fn(&Age) -> u64| ages.iter().map(move |age| (f64::from(age.seconds) * 1e9, what(age) as f64));
     plot.series = vec![
         series("private", 0, of(|age| age.size)),
         series("lower bound", 1, of(|age| age.lower)),
@@ -234,5 +235,62 @@ pub fn ages_section(name: &str, ages: &[Age]) -> Section {
         plots: vec![plot],
         tables: vec![ages_table(ages)],
         ..Section::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn need(ending: Ending) -> Need {
+        let interval = |second: f64, memory: u64| Interval { second, memory, ..Interval::default() };
+        Need {
+            ending,
+            needed: 24 << 20,
+            before: 72 << 20,
+            stall: 0.0012,
+            stall_before: 0.0,
+            growth: 0.0,
+            intervals: vec![interval(1.0, 72 << 20), interval(27.0, 24 << 20)],
+        }
+    }
+
+    #[test]
+    fn every_answer_begins_with_the_size_and_says_how_sure_it_is() {
+        let held = Held { has_swap: true, has_pressure: true, ..Held::default() };
+        let of = |ending| answer("web", &need(ending), &held);
+        assert_eq!(
+            of(Ending::Found),
+            "web needs 24 MiB: of the 72 MiB in use, 48 MiB was reclaimed and did not come back within 27 s. \
+             The tasks stalled for 0.1% of the time (0% before)."
+        );
+        assert!(of(Ending::NotReclaimable).starts_with("web needs at most 24 MiB: the kernel could reclaim"));
+        assert!(of(Ending::ShortAlready).starts_with("web needs more than 24 MiB: its tasks stall"));
+        assert!(of(Ending::TimeOver).contains("longer --for"));
+        assert!(of(Ending::BudgetSpent).starts_with("web needs about 24 MiB"));
+        let without = answer("web", &need(Ending::NotReclaimable), &Held::default());
+        assert!(without.contains("There is no swap") && without.contains("no pressure (PSI)"), "{without}");
+        let leaking = Need { growth: f64::from(1 << 20), ..need(Ending::Found) };
+        assert!(answer("web", &leaking, &held).contains("it grew by 60 MiB per minute"));
+    }
+
+    #[test]
+    fn shares_keep_the_digits_that_they_need() {
+        let written = [0.0, 0.0004, 0.001_23, 0.01, 0.156, 1.0].map(percent);
+        assert_eq!(written, ["0%", "under 0.1%", "0.1%", "1%", "15.6%", "100%"]);
+    }
+
+    #[test]
+    fn many_intervals_share_rows() {
+        let interval = |n: u32| Interval {
+            second: f64::from(n),
+            reclaimed: 1 << 20,
+            stall: 0.01,
+            ..Interval::default()
+        };
+        let long = Need { intervals: (1..=240).map(interval).collect(), ..need(Ending::Found) };
+        let table = table(&long);
+        assert_eq!(table.rows.len(), MAX_ROWS);
+        assert_eq!(table.rows[0], ["10 s", "0 B", "10 MiB", "0 B", "1%"]);
     }
 }
