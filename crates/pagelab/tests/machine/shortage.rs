@@ -301,7 +301,8 @@ fn huge_pages_are_few_in_pieces_and_many_after_compaction() {
 
 /// Performed inside a guest with two nodes: a shell reads the kernel's counters before and after
 /// each experiment, of the root cgroup or of the machine, and what pagelab says must agree. Three
-/// seconds on either side, for the kernel sums a cgroup's counters every two.
+/// seconds on either side, for the kernel sums a cgroup's counters every two. tier's hot set is large
+/// and its time long enough that kswapd has to demote: with 512 pages and 0.4 s some runs pass without.
 fn scanned_and_reclaimed_pages_are_those_that_the_kernel_counts() {
     const SCRIPT: &str = r#"
 export PAGELAB_STATE_DIR=/tmp/state HOME=/tmp
@@ -340,7 +341,7 @@ for experiment in reclaim neighbour oom tier; do
     reclaim) line="" ;;
     neighbour) line="--pages 2048 --references 4000 --neighbour 4096 --memory 16M" ;;
     oom) line="--held 256,2048 --grow 8192 --memory 16M --swap zram" ;;
-    tier) line="--hot 512 --positions 1 --seconds 0.4" file=/proc/vmstat ;;
+    tier) line="--hot 4096 --positions 1 --seconds 1" file=/proc/vmstat ;;
   esac
   sleep 3
   cat $file >before
