@@ -2,6 +2,7 @@
 //! puts it into words and pictures.
 
 pub mod bisect;
+pub mod change_points;
 pub mod comparison;
 pub mod costs;
 pub mod curves;
