@@ -169,8 +169,11 @@ mod tests {
     #[test]
     fn several_levels_are_told_apart_and_few_figures_are_none() {
         let levels = [noisy(12, 0.01, 1), noisy(12, 0.01, 2), noisy(12, 0.01, 3)];
-        let values: Vec<f64> =
-            levels.iter().zip([1.0, 1.1, 1.0]).flat_map(|(level, by)| level.iter().map(move |v| v * by)).collect();
+        let values: Vec<f64> = levels
+            .iter()
+            .zip([1.0, 1.1, 1.0])
+            .flat_map(|(level, by)| level.iter().map(move |v| v * by))
+            .collect();
         assert_eq!(change_points(&values), [12, 24]);
         assert_eq!(change_points(&[1.0, 1.0, 1.0, 2.0, 2.0]), [0; 0]);
         assert_eq!(change_points(&[1.0; 40]), [0; 0]);

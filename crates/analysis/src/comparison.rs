@@ -261,6 +261,26 @@ fn compare_in(baseline: &Run, other: &Run, metrics: &[String], together: bool) -
     }
 }
 
+/// What the figures of `after` differ by from those of `before`, none of them performed in turn: the change as a share,
+/// and its 95% interval.
+pub(crate) fn shift(before: &[f64], after: &[f64]) -> (Option<f64>, Option<(f64, f64)>) {
+    let (Some(of_before), Some(of_after)) = (median(before), median(after)) else { return (None, None) };
+    let line = Line {
+        name: String::new(),
+        unit: Unit::Count,
+        baseline: before.to_vec(),
+        other: after.to_vec(),
+        medians: (of_before, of_after),
+        change: None,
+        interval: None,
+        test: Test::Ranks,
+        p: None,
+        detectable: None,
+        verdict: Verdict::NoDifference,
+    };
+    line.test.change(&line)
+}
+
 /// Metrics that are corrected together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {

@@ -107,8 +107,11 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// The words of the command line that gives these values, without those of the argument `but`.
-fn line<A: clap::Args + Serialize>(values: &A, but: Option<&str>) -> Vec<String> {
+/// The words of the command line that gives these values, without those of options that `is_left_out`.
+fn line<A: clap::Args + Serialize>(
+    values: &A,
+    is_left_out: impl Fn(&str, &Arg, &[String]) -> bool,
+) -> Vec<String> {
     let mut words = Vec::new();
     for (arg, texts) in texts(values) {
         match arg.get_long() {
@@ -116,7 +119,7 @@ fn line<A: clap::Args + Serialize>(values: &A, but: Option<&str>) -> Vec<String>
                 words.push("--".to_owned());
                 words.extend(texts);
             }
-            name if name == but => {}
+            Some(name) if is_left_out(name, &arg, &texts) => {}
             Some(name) if matches!(arg.get_action(), ArgAction::SetTrue) => words.push(format!("--{name}")),
             Some(name) if arg.get_value_delimiter().is_some() => {
                 words.extend([format!("--{name}"), texts.join(",")]);
@@ -127,13 +130,32 @@ fn line<A: clap::Args + Serialize>(values: &A, but: Option<&str>) -> Vec<String>
     words
 }
 
-/// Writes the command line that gives these values.
+/// The defaults that were others when runs of the experiment were first recorded: the type of the parameters, the
+/// option, the former default. A series is named by what differs from these, so that an upgrade does not end it.
+const FIRST_DEFAULTS: &[(&str, &str, &str)] = &[];
+
+/// Writes the command line that gives these values; in the alternate form (`{:#}`) without the options that have the
+/// defaults of the version that first had them, which is the same in every version.
 ///
 /// # Errors
 /// Those of the formatter.
 pub fn write_line<A: clap::Args + Serialize>(values: &A, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let words: Vec<String> = line(values, None).iter().map(|word| quoted(word)).collect();
-    f.write_str(&words.join(" "))
+    let whole = !f.alternate();
+    let is_default = |name: &str, arg: &Arg, texts: &[String]| {
+        let of_type = |(of, option, _): &&(&str, &str, &str)| {
+            std::any::type_name::<A>().ends_with(of) && *option == name
+        };
+        let declared = arg.get_default_values().iter().map(|value| value.to_string_lossy());
+        match FIRST_DEFAULTS.iter().find(of_type) {
+            Some((.., first)) => texts.join(",") == *first,
+            None => texts.join(",") == declared.collect::<Vec<_>>().join(","),
+        }
+    };
+    f.write_str(&joined(&line(values, |name, arg, texts| !whole && is_default(name, arg, texts))))
+}
+
+fn joined(words: &[String]) -> String {
+    words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
 }
 
 /// A word as a shell takes it; one that is not UTF-8 as bash and zsh do.
@@ -187,7 +209,7 @@ pub fn assign<A: clap::Args + Serialize>(values: &mut A, key: &str, value: &str)
     };
     // All values at once: an update alone would set every other flag and default again.
     let mut words: Vec<String> = wanted.into_iter().collect();
-    words.extend(line(values, Some(key)));
+    words.extend(line(values, |name, _, _| name == key));
     let matches = command.try_get_matches_from(words).map_err(|e| Refusal(sentence(key, &e)))?;
     *values = A::from_arg_matches(&matches).map_err(|e| Refusal(sentence(key, &e)))?;
     Ok(true)

@@ -35,6 +35,16 @@ pub struct RunHeader {
     pub pagelab: String,
 }
 
+impl RunHeader {
+    /// The name of the series that the run continues: what was done to what under which conditions, the same for every
+    /// kernel image and every version of pagelab.
+    pub fn series(&self) -> String {
+        let setting = self.setting.to_string();
+        let comma = if setting.is_empty() { "" } else { ", " };
+        format!("{:#} on {}{comma}{setting}", self.experiment, self.target.machine())
+    }
+}
+
 /// How a repetition ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "outcome", content = "reason", rename_all = "kebab-case")]

@@ -123,6 +123,15 @@ impl TargetSpec {
         };
         Self { kind, options: self.options.clone() }.to_string()
     }
+
+    /// The same without a kernel's file and without the options that are settings: `kernel,accel=icount`.
+    pub fn machine(&self) -> String {
+        let own = self.setting(&Setting::default()).map_or_else(|_| self.options.clone(), |(_, own)| own);
+        let is_kernel = matches!(self.kind, TargetKind::Kernel(_));
+        let kind = if is_kernel { TargetKind::Host } else { self.kind.clone() };
+        let shown = Self { kind, options: own }.to_string();
+        if is_kernel { shown.replacen("host", "kernel", 1) } else { shown }
+    }
 }
 
 impl fmt::Display for TargetSpec {
@@ -161,6 +170,9 @@ mod tests {
         assert_eq!(spec.options[0], ("append".into(), "a=1, b".into()));
         assert_eq!(spec.to_string().parse::<TargetSpec>().unwrap(), spec);
         assert_eq!(spec.brief(), r#"kernel:vmlinuz,append="a=1, b",memory=64M"#);
+        assert_eq!(spec.machine(), r#"kernel,append="a=1, b""#);
+        let host: TargetSpec = "host,memory=64M".parse().unwrap();
+        assert_eq!(host.machine(), "host");
         let (setting, own) = spec.setting(&Setting::default()).unwrap();
         assert_eq!(setting.to_string(), "memory=64M");
         assert_eq!(own, [("append".to_owned(), "a=1, b".to_owned())]);
