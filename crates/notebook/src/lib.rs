@@ -27,6 +27,7 @@ use budget::Budget;
 pub use error::{Error, Problem};
 pub use ids::{RepetitionId, RunId};
 pub use import::Imported;
+use read::Parts;
 pub use read::{Entry, Summary, Unreadable};
 pub use turn::hurry_when;
 
@@ -207,11 +208,13 @@ impl Notebook {
     /// When the file cannot be read.
     pub fn checked_entries(&self) -> Result<Vec<Entry>, Error> {
         let checked = |entry| match entry {
-            Entry::Readable(summary) => match read::run(&self.connection, summary.id, &Budget::of_a_run()) {
-                Err(Problem::Unreadable { why, .. }) => Ok(Entry::Unreadable(summary.unreadable(why))),
-                Err(other) => Err(other.at(&self.path)),
-                Ok(_) => Ok(Entry::Readable(summary)),
-            },
+            Entry::Readable(summary) => {
+                match read::run(&self.connection, summary.id, Parts::All, &Budget::of_a_run()) {
+                    Err(Problem::Unreadable { why, .. }) => Ok(Entry::Unreadable(summary.unreadable(why))),
+                    Err(other) => Err(other.at(&self.path)),
+                    Ok(_) => Ok(Entry::Readable(summary)),
+                }
+            }
             unreadable => Ok(unreadable),
         };
         self.entries()?.into_iter().map(checked).collect()
@@ -239,10 +242,22 @@ impl Notebook {
     /// # Errors
     /// When there is no such run or the file cannot be read.
     pub fn load(&self, run: RunId) -> Result<Run, Error> {
+        self.load_parts(run, Parts::All)
+    }
+
+    /// The same with the environment and the metrics alone.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn load_figures(&self, run: RunId) -> Result<Run, Error> {
+        self.load_parts(run, Parts::Figures)
+    }
+
+    fn load_parts(&self, run: RunId, parts: Parts) -> Result<Run, Error> {
         let load = || {
             // One view of the file, whatever others write meanwhile.
             let view = self.connection.unchecked_transaction()?;
-            read::run(&view, run, &self.budget)
+            read::run(&view, run, parts, &self.budget)
         };
         load().map_err(|p: Problem| p.at(&self.path))
     }
@@ -257,7 +272,7 @@ impl Notebook {
         let other = file::open(from, file::Mode::Read).map_err(|p| p.at(from))?;
         let mut report = Imported::default();
         for (id, uuid) in import::runs(&other).map_err(|p| p.at(from))? {
-            match read::run(&other, id, &Budget::of_a_run()) {
+            match read::run(&other, id, Parts::All, &Budget::of_a_run()) {
                 Ok(run) => self.change(|c| import::store(c, &uuid, &run, &mut report))?,
                 Err(Problem::Unreadable { run, why }) => report.unreadable.push((run, why)),
                 Err(problem) => return Err(problem.at(from)),

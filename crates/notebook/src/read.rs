@@ -192,8 +192,16 @@ pub(crate) fn resolve(c: &Connection, text: &str) -> Result<RunId, Problem> {
     }
 }
 
+/// How much of a run is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Parts {
+    All,
+    /// The environment and the metrics.
+    Figures,
+}
+
 /// A run, whose arrays may take what `budget` has left.
-pub(crate) fn run(c: &Connection, id: RunId, budget: &Budget) -> Result<Run, Problem> {
+pub(crate) fn run(c: &Connection, id: RunId, parts: Parts, budget: &Budget) -> Result<Run, Problem> {
     let named = c
         .query_row("SELECT name, pagelab FROM run WHERE id = ?1", [id.0], |row| {
             Ok((plain(row, 0), plain(row, 1)))
@@ -201,7 +209,7 @@ pub(crate) fn run(c: &Connection, id: RunId, budget: &Budget) -> Result<Run, Pro
         .optional()?;
     let (name, pagelab) = named.ok_or_else(|| Problem::NoRun { name: id.to_string(), meant: None })?;
     let part = budget.for_run();
-    let run = whole_run(c, id, &part).map_err(|error| match why(&error, &pagelab) {
+    let run = whole_run(c, id, parts, &part).map_err(|error| match why(&error, &pagelab) {
         Some(why) => Problem::Unreadable { run: name, why },
         None => error.into(),
     })?;
@@ -209,7 +217,7 @@ pub(crate) fn run(c: &Connection, id: RunId, budget: &Budget) -> Result<Run, Pro
     Ok(run)
 }
 
-fn whole_run(c: &Connection, id: RunId, budget: &Budget) -> rusqlite::Result<Run> {
+fn whole_run(c: &Connection, id: RunId, parts: Parts, budget: &Budget) -> rusqlite::Result<Run> {
     let header = c.query_row(&format!("{HEADER} WHERE id = ?1"), [id.0], |row| header(c, row))?;
     let mut repetitions = Vec::new();
     for (repetition, number, started, outcome) in rows(
@@ -219,7 +227,7 @@ fn whole_run(c: &Connection, id: RunId, budget: &Budget) -> rusqlite::Result<Run
         |row| Ok((row.get::<_, i64>(0)?, row.get(1)?, row.get(2)?, outcome(row)?)),
     )? {
         if let Some(outcome) = outcome {
-            let observations = observations(c, repetition, budget)?;
+            let observations = observations(c, repetition, parts, budget)?;
             repetitions.push(Repetition { number, started, outcome, observations });
         }
     }
@@ -248,15 +256,21 @@ fn failure(row: &Row<'_>) -> rusqlite::Result<Failure> {
     Ok(Failure::new(FailureKind::Unclassified, reason.unwrap_or_default()))
 }
 
-fn observations(c: &Connection, id: i64, budget: &Budget) -> rusqlite::Result<Observations> {
+fn observations(c: &Connection, id: i64, parts: Parts, budget: &Budget) -> rusqlite::Result<Observations> {
     let by = |table: &str, columns: &str| format!("SELECT {columns} FROM {table} WHERE repetition = ?1");
     let environment = rows(c, &by("environment", "name, value"), [id], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(Observations {
+    let figures = Observations {
         environment: environment.into_iter().collect(),
         metrics: rows(c, &(by("metric", "name, unit, better, value") + " ORDER BY id"), [id], |row| {
             let name = current(&row.get::<_, String>(0)?).to_owned();
             Ok(Metric { name, unit: unit(row, 1)?, better: word(row, 2)?, value: row.get(3)? })
         })?,
+        ..Observations::default()
+    };
+    if parts == Parts::Figures {
+        return Ok(figures);
+    }
+    Ok(Observations {
         histograms: histograms(c, &(by("histogram", "id, name, unit, min, max, sum") + " ORDER BY id"), id)?,
         tables: tables(c, &(by("series", "id, name") + " ORDER BY id"), id)?,
         pages: rows(
@@ -284,6 +298,7 @@ fn observations(c: &Connection, id: i64, budget: &Budget) -> rusqlite::Result<Ob
         logs: rows(c, &(by("log", "name, text") + " ORDER BY id"), [id], |row| {
             Ok((row.get(0)?, row.get(1)?))
         })?,
+        ..figures
     })
 }
 
