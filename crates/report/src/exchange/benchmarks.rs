@@ -9,7 +9,7 @@ use pagelab_experiment::build::estimate;
 use pagelab_experiment::observation::Unit;
 use serde_json::{Map, Value, json};
 
-use super::{repetitions, symbol, title};
+use super::{repetitions, symbol};
 use crate::runs::Measure;
 use pagelab_analysis::stats::median;
 
@@ -21,7 +21,7 @@ const MAX_SLUG: usize = 64;
 pub(super) fn bencher(runs: &[(&Run, Vec<Measure>)], to: &mut impl Write) -> io::Result<()> {
     let mut benchmarks: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
     for (run, measures) in runs {
-        let name = distinct(title(run), |name| benchmarks.contains_key(name));
+        let name = distinct(name(run, runs), |name| benchmarks.contains_key(name));
         let entries = measures.iter().map(|measure| (slug(measure), metric(measure)));
         benchmarks.insert(name, entries.collect());
     }
@@ -57,7 +57,7 @@ pub(super) fn action(runs: &[(&Run, Vec<Measure>)], to: &mut impl Write) -> io::
     let mut names = std::collections::BTreeSet::new();
     let mut list = Vec::new();
     for (run, measures) in runs {
-        let title = distinct(title(run), |name| !names.insert(name.to_owned()));
+        let title = distinct(name(run, runs), |name| !names.insert(name.to_owned()));
         for measure in measures {
             list.push(entry(run, &title, measure));
         }
@@ -90,6 +90,15 @@ fn conditions(run: &Run) -> String {
     lines.push(repetitions(run));
     lines.push(format!("pagelab {}", run.header.pagelab));
     lines.join("\n")
+}
+
+/// The name of the run's series, with the target where runs on several kernels are written together.
+fn name(run: &Run, runs: &[(&Run, Vec<Measure>)]) -> String {
+    let (series, target) = (run.header.series(), run.header.target.brief());
+    let is_other = |(other, _): &(&Run, Vec<Measure>)| {
+        other.header.series() == series && other.header.target.brief() != target
+    };
+    if runs.iter().any(is_other) { format!("{series} ({target})") } else { series }
 }
 
 /// `name`, with a number where it is `taken`: runs of the same thing are not laid over one another.

@@ -8,7 +8,7 @@ use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Outcome, Run};
 use serde_json::{Map, Value, json};
 
-use super::{Build, failure, repetitions, symbol, title};
+use super::{Build, failure, repetitions, symbol};
 use crate::runs::Measure;
 
 /// The schema's version; a later one of the same major number takes it as well.
@@ -40,7 +40,7 @@ fn tests(run: &Run, measures: &[Measure], build: &Build) -> Vec<Value> {
         })
     };
     let path = format!("pagelab.{}", header.experiment.name());
-    let mut whole = test(&path, status(run), title(run));
+    let mut whole = test(&path, status(run), header.series());
     whole["environment"] = json!({ "misc": environment });
     whole["misc"] = json!({ "pagelab": header.pagelab, "figures": repetitions(run) });
     if let Some(why) = failure(run) {
@@ -49,7 +49,7 @@ fn tests(run: &Run, measures: &[Measure], build: &Build) -> Vec<Value> {
     let metrics = measures.iter().filter_map(|measure| {
         let value = median(&measure.values)?;
         let below = format!("{path}.{}", measure.name.replace('.', "_"));
-        let mut test = test(&below, "DONE", format!("{}: {}", repetitions(run), title(run)));
+        let mut test = test(&below, "DONE", format!("{}: {}", repetitions(run), header.series()));
         test["number"] = number(value, measure.unit);
         Some(test)
     });

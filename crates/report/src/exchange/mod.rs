@@ -142,14 +142,6 @@ fn chosen<'a>(run: &'a Run, only: &[String]) -> Vec<Measure<'a>> {
     measures(run).into_iter().filter(wanted).collect()
 }
 
-/// What a run measured, the same from notebook to notebook: the experiment's command line, the target, the setting.
-fn title(run: &Run) -> String {
-    let header = &run.header;
-    let setting = header.setting.to_string();
-    let comma = if setting.is_empty() { "" } else { ", " };
-    format!("{} on {}{comma}{setting}", header.experiment, header.target.brief())
-}
-
 /// A unit's symbol; empty of plain numbers.
 fn symbol(unit: Unit) -> &'static str {
     match unit {
