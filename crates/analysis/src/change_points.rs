@@ -10,9 +10,11 @@
 use pagelab_reference::rng::Rng;
 
 /// The fewest figures on a side of a step: one or two outliers are no level.
-pub const MIN_SIDE: usize = 3;
+const MIN_SIDE: usize = 3;
 /// The probability of a false step in a series that has none.
-pub const LEVEL: f64 = 0.01;
+const LEVEL: f64 = 0.02;
+/// The fewest figures in which a step can be found: of fewer, more than [`LEVEL`] of the permutations part them as well.
+pub const MIN_POINTS: usize = 9;
 /// The permutations of a segment.
 const PERMUTATIONS: usize = 499;
 /// The most figures: the newest of more are looked at.
@@ -20,7 +22,7 @@ pub const MAX_POINTS: usize = 1000;
 /// Every answer is the same for the same figures.
 const SEED: u64 = 1;
 
-/// The first index of each new level, ascending; empty with fewer than `2 * MIN_SIDE` figures.
+/// The first index of each new level, ascending; empty with fewer than [`MIN_POINTS`] figures.
 ///
 /// `values` in the order in which they were measured, all finite. Takes time in the square of their number.
 pub fn change_points(values: &[f64]) -> Vec<usize> {
@@ -175,7 +177,11 @@ mod tests {
             .flat_map(|(level, by)| level.iter().map(move |v| v * by))
             .collect();
         assert_eq!(change_points(&values), [12, 24]);
-        assert_eq!(change_points(&[1.0, 1.0, 1.0, 2.0, 2.0]), [0; 0]);
+        let halves = |n: usize| {
+            (0..n).map(|i| i as f64 / 100.0 + if i < n / 2 { 1.0 } else { 2.0 }).collect::<Vec<_>>()
+        };
+        assert_eq!(change_points(&halves(MIN_POINTS)), [MIN_POINTS / 2]);
+        assert_eq!(change_points(&halves(MIN_POINTS - 1)), [0; 0]);
         assert_eq!(change_points(&[1.0; 40]), [0; 0]);
         assert_eq!(change_points(&[]), [0; 0]);
     }

@@ -8,7 +8,7 @@ use pagelab_experiment::observation::{Better, Unit};
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{MetricId, Run, environment};
 
-use crate::change_points::{MAX_POINTS, MIN_SIDE, change_points};
+use crate::change_points::{MAX_POINTS, MIN_POINTS, change_points};
 use crate::comparison::{COUNTED, PRACTICAL, SINGLE, shift};
 use crate::stats::median;
 use crate::{counts_instructions, deciding_metrics, headline_metrics};
@@ -102,7 +102,7 @@ impl Series {
 
     /// Whether there are too few points for a step to be found.
     pub fn is_short(&self) -> bool {
-        !self.exact && self.points.len() < 2 * MIN_SIDE
+        !self.exact && self.points.len() < MIN_POINTS
     }
 }
 

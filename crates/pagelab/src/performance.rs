@@ -31,7 +31,7 @@ pub struct Planned {
     name: Option<String>,
     target: TargetSpec,
     plan: Plan,
-    clock: Option<String>,
+    facts: BTreeMap<String, String>,
     more: u32,
     part: bool,
 }
@@ -42,9 +42,9 @@ impl Planned {
         self.part = true;
     }
 
-    /// Notes with every repetition what the machine's clock was found to be (`clock.verdict`).
-    pub fn mark(&mut self, clock: &str) {
-        self.clock = Some(clock.to_owned());
+    /// Notes this entry of the environment with every repetition.
+    pub fn mark(&mut self, key: &str, value: &str) {
+        self.facts.insert(key.to_owned(), value.to_owned());
     }
 
     /// Has it performed so many times more than the others.
@@ -75,7 +75,7 @@ impl Planned {
             // The host and its guests look at the machine's memory themselves.
             cost::allow(plan.needs.memory, "use fewer pages or references, or a smaller --memory")?;
         }
-        Ok(Self { name, target: target.clone(), plan, clock: None, more: 0, part: false })
+        Ok(Self { name, target: target.clone(), plan, facts: BTreeMap::new(), more: 0, part: false })
     }
 
     /// Whether it begins with a guest's boot.
@@ -285,8 +285,8 @@ fn repetition(
         TargetKind::Host | TargetKind::Pager(_) => Background::start(),
         _ => None,
     };
-    let marked = plan.clock.iter().map(|clock| (environment::CLOCK_VERDICT.to_owned(), clock.clone()));
-    let known: BTreeMap<String, String> = marked.chain(fleet().into_iter().flatten()).collect();
+    let mut known = plan.facts.clone();
+    known.extend(fleet().into_iter().flatten());
     let mut seen = Vec::new();
     if !known.is_empty() {
         seen.push(Observation::Environment(known));

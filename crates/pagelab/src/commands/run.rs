@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, anyhow};
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{NonEmptyStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use pagelab_analysis::findings::{Assessment, assess, assess_sweep, clock_verdict};
 use pagelab_analysis::least_memory::{Effort, Goal};
+use pagelab_experiment::environment;
 use pagelab_experiment::experiments::{Command, Load};
 use pagelab_experiment::setting::Value;
 use pagelab_experiment::target::TargetKind;
@@ -100,6 +101,9 @@ struct Conditions {
     /// The run's name [default: one made from the experiment's]
     #[arg(long, value_name = "NAME", global = true)]
     name: Option<String>,
+    /// What is measured, such as a git commit: 'pagelab history --by revision' shows the metrics over it
+    #[arg(long, value_name = "TEXT", env = "PAGELAB_REVISION", value_parser = NonEmptyStringValueParser::new(), global = true)]
+    revision: Option<String>,
     /// The file for the page of plots; none: no page
     #[arg(long, alias = "report", value_name = "FILE", default_value = "report.html", global = true)]
     html: PathBuf,
@@ -241,11 +245,14 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
                     return Err(error);
                 }
                 let word = clock_verdict(&timed.runs);
-                plans.list.iter_mut().for_each(|plan| plan.mark(&word));
+                plans.list.iter_mut().for_each(|plan| plan.mark(environment::CLOCK_VERDICT, &word));
             }
         }
     }
     let mut plans = plans.finish(context)?;
+    if let Some(revision) = &conditions.revision {
+        plans.iter_mut().for_each(|plan| plan.mark(environment::REVISION, revision));
+    }
     let repeat = conditions.repeat.unwrap_or(repeat);
     if conditions.dry_run {
         return dry_run::print(&plans, repeat, conditions.json, context);

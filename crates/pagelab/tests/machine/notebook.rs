@@ -14,6 +14,7 @@ pub fn tests() -> Vec<Test> {
         a_studys_experiments_are_run_on_several_targets_as_often_as_one_likes;
         the_report_is_one_small_page_without_network: LIMITS;
         a_foreign_file_is_refused_and_not_touched;
+        a_program_that_grew_has_a_change_point_and_fails_the_gate;
     }
 }
 
@@ -216,4 +217,39 @@ fn a_foreign_file_is_refused_and_not_touched() {
         assert_eq!(std::fs::read(lab.path(name)).unwrap(), bytes);
     }
     lab.refuses("list", 3, &["pagelab run"]);
+}
+
+fn a_program_that_grew_has_a_change_point_and_fails_the_gate() {
+    let lab = Lab::new();
+    let write = |megabytes: u32| {
+        let load = format!("head -c {megabytes}000000 /dev/zero | tail -c {megabytes}000000 >/dev/null\n");
+        std::fs::write(lab.path("load.sh"), load).unwrap();
+    };
+    write(4);
+    for run in 0..12 {
+        if run == 6 {
+            write(8);
+        }
+        lab.ok(&format!("run command --memory none --html none -q --revision r{run} -- sh load.sh"));
+    }
+    let by = "history command --metric faults.minor,memory.peak --by revision";
+    lab.shows(by, &["faults.minor got worse by", "between r5 and r6", "12 points"]);
+    let json = lab.json(&format!("{by} --json"));
+    let series = &json["series"][0];
+    assert_eq!(series["name"], "command -- sh load.sh on host, memory=none");
+    let [change] = series["metrics"][0]["changes"].as_array().unwrap().as_slice() else { panic!("{series}") };
+    // 4 MB more are 977 pages; a tail of 4 MB of 4 holds some more.
+    let grown = change["after"].as_f64().unwrap() - change["before"].as_f64().unwrap();
+    assert!((700.0..2000.0).contains(&grown), "{grown}");
+    assert_eq!((change["from"].as_str(), change["worse"].as_bool()), (Some("r5"), Some(true)));
+    lab.fails(&format!("{by} --fail-on-new-change"), 1);
+    lab.ok(&format!("{by} --fail-on-new-change --since 2100-01-01"));
+    lab.shows(&format!("{by} --since 2100-01-01"), &["No new change of faults.minor"]);
+    lab.ok(&format!("{by} --html history.html -q"));
+    assert!(lab.text("history.html").contains("r6: "), "the plot marks the change");
+    // Without a metric, time decides: what a loaded machine says of it is not known beforehand.
+    lab.shows("history", &["time.elapsed"]);
+    lab.refuses("history nothing", 3, &["no run of nothing"]);
+    lab.refuses("history command --metric faults.minr", 2, &["faults.minr: no run measured it"]);
+    lab.refuses("history --since yesterday", 2, &["must be a date"]);
 }

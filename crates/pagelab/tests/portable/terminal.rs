@@ -36,6 +36,7 @@ const LINES: &[(&str, &[&str])] = &[
             "compare map mod",
         ],
     ),
+    ("history", &["history", "history mapanon"]),
     ("reproduce", &["reproduce gorman-2002"]),
     (
         "replay",

@@ -39,7 +39,7 @@ use sha2::{Digest, Sha256};
 
 pub use self::bars::Score;
 use self::contents::Contents;
-pub(crate) use self::plot::digit;
+pub(crate) use self::plot::{digit, unit_name};
 use self::shown::{Panel, Shown};
 use crate::table::TextTable;
 use crate::{comparisons, findings, ladder};
