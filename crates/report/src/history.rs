@@ -195,9 +195,12 @@ pub fn json(series: &Series) -> Value {
 
 /// A metric as a plot: its medians, their intervals, the levels, a mark at each step.
 fn plot(series: &Series, track: &Track) -> Plot {
+    let told =
+        |step: &Step| format!(" {}: {} {}.", series.points[step.at].label, change(step), direction(step).0);
     let mut plot = Plot::new(
         track.metric.clone(),
-        "A dot is the median of a point's repetitions, with its 95% interval; dashed: the levels.",
+        "A dot is the median of a point's repetitions, with its 95% interval; dashed: the levels.".to_owned()
+            + &track.steps.iter().map(told).collect::<String>(),
         Axis::linear("point, the oldest first", ""),
         Axis { close: true, ..Axis::linear(track.metric.clone(), unit_name(Some(track.unit))) },
     );

@@ -528,7 +528,13 @@ fn a_real_prometheus_scrapes_the_counters() {
     let program = pagelab_testing::prometheus().unwrap();
     let lab = Lab::new();
     let _server = Running::start(&lab, "export --listen 127.0.0.1:19751");
-    let config = "global: {scrape_interval: 1s}\nscrape_configs:\n  - job_name: pagelab\n    static_configs: \
+    let alerts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/how-to/prometheus-alerts.yml");
+    let checked =
+        Command::new(program.with_file_name("promtool")).arg("check").arg("rules").arg(&alerts).output();
+    let checked = checked.expect("promtool is installed with Prometheus");
+    assert!(checked.status.success(), "{}", String::from_utf8_lossy(&checked.stderr));
+    std::fs::copy(alerts, lab.path("alerts.yml")).unwrap();
+    let config = "global: {scrape_interval: 1s, evaluation_interval: 1s}\nrule_files: [alerts.yml]\nscrape_configs:\n  - job_name: pagelab\n    static_configs: \
                   [{targets: ['127.0.0.1:19751']}]\n";
     std::fs::write(lab.path("prometheus.yml"), config).unwrap();
     let prometheus = Command::new(&program)
@@ -547,6 +553,9 @@ fn a_real_prometheus_scrapes_the_counters() {
     let query = "/api/v1/query?query=pagelab_vmstat_pgfault_total";
     let faults = || get(address, query).filter(|text| text.contains("19751"));
     eventually("Prometheus has scraped", || faults().is_some());
+    let rules = || get(address, "/api/v1/rules").unwrap_or_default();
+    eventually("Prometheus has evaluated every rule", || rules().matches("\"health\":\"ok\"").count() == 7);
+    assert!(rules().matches("\"lastError\"").count() == 0, "{}", rules());
     let faults = faults();
     let targets = get(address, "/api/v1/targets").unwrap_or_default();
     assert!(faults.is_some_and(|text| text.contains("\"status\":\"success\"")), "{targets}");
