@@ -229,13 +229,15 @@ pub fn headline(comparison: &Comparison) -> String {
                 (false, true) => "better",
                 (false, false) => "worse",
             };
-            if factor.is_finite() {
+            // "1.12× worse" says nothing of a count or a share: the change does.
+            if factor.is_finite() && is_speed(line) {
                 format!(
                     "{after} is {} {word} than {before}: {metric} {from_to} ({change}{sure}).",
                     ratio(factor)
                 )
             } else {
-                format!("{after} is {word} than {before}: {metric} {from_to}.")
+                let change = if line.change.is_some() { format!(" ({change}{sure})") } else { String::new() };
+                format!("{after} is {word} than {before}: {metric} {from_to}{change}.")
             }
         }
     }

@@ -306,8 +306,8 @@ mod tests {
         }
     }
 
-    fn of_eight() -> Series {
-        let figures = [100.0, 100.0, 100.0, 100.0, 110.0, 110.0, 110.0, 110.0];
+    fn of_ten() -> Series {
+        let figures = [100.0, 100.0, 100.0, 100.0, 110.0, 110.0, 110.0, 110.0, 110.0, 110.0];
         let other = track("time.cpu", &figures, vec![step(5, (100.0, 108.0))]);
         series(vec![track("latency.dram", &figures, vec![step(4, (100.0, 110.0))]), other])
     }
@@ -315,16 +315,16 @@ mod tests {
     #[test]
     fn a_step_is_told_with_its_sides_and_company() {
         assert_eq!(
-            answer(&of_eight(), |_| true),
+            answer(&of_ten(), |_| true),
             [
                 "latency.dram got worse by 10.0% (+8.0% … +12.0%) between r3 (2026-11-04) and r4 (2026-11-05): 100 ns → \
                  110 ns; with it time.cpu +8.0%."
             ]
         );
         assert_eq!(
-            answer(&of_eight(), |_| false),
+            answer(&of_ten(), |_| false),
             [
-                "No new change of latency.dram in 8 points from 2026-11-01 to 2026-11-08: medians of 100 ns … 110 ns."
+                "No new change of latency.dram in 10 points from 2026-11-01 to 2026-11-10: medians of 100 ns … 110 ns."
             ]
         );
         let short = series(vec![track("latency.dram", &[1.0, 2.0], Vec::new())]);
@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn the_table_marks_the_step_and_has_the_newest_points() {
-        let table = table(&of_eight(), false);
+        let table = table(&of_ten(), false);
         assert_eq!(table.rows[4][5], "+10.0% (+8.0% … +12.0%) worse");
         assert_eq!(table.rows[3][..4], ["r3", "2026-11-04 10:00", "3", "100 ns"]);
         let long = series(vec![track("latency.dram", &[1.0; 50], Vec::new())]);
@@ -346,7 +346,7 @@ mod tests {
 
     #[test]
     fn json_has_a_value_for_each_point() {
-        let json = json(&of_eight());
+        let json = json(&of_ten());
         assert_eq!(
             json["metrics"][0]["values"].as_array().unwrap().len(),
             json["points"].as_array().unwrap().len()
@@ -357,7 +357,7 @@ mod tests {
 
     #[test]
     fn the_page_has_every_metric_with_its_mark() {
-        let page = crate::document("History", None, &[section(&of_eight(), |_| true)]);
+        let page = crate::document("History", None, &[section(&of_ten(), |_| true)]);
         assert!(page.contains("latency.dram") && page.contains("time.cpu"));
         assert!(page.contains("r4: +10.0%"));
         assert!(!page.contains("style="));
