@@ -12,8 +12,8 @@ use super::parameters::Parameters;
 use super::s3_fifo::Fill;
 use super::{
     Described, Policy, PolicyError, aging, arc, cacheus, car, cflru, clock, clock_pro, fifo, gclock,
-    hyperbolic, le_car, lfu, lfuda, lirs, lru, lru_k, mq, nru, pff, random, s3_fifo, sieve, slru, tiny_lfu,
-    two_q, ws, wsclock,
+    hyperbolic, le_car, lfu, lfuda, lirs, lru, lru_k, mq, mru, nru, pff, random, s3_fifo, sieve, slru,
+    tiny_lfu, two_q, ws, wsclock,
 };
 
 /// References of a tick as a share of the frames.
@@ -137,6 +137,11 @@ policies! {
     "first in, first out",
     "Belady 1966",
     fifo::Fifo::new(pages, frames);
+
+    "mru" Mru,
+    "most recently used: for loops larger than memory",
+    "Chou and DeWitt, VLDB 1985",
+    mru::Mru::new(pages, frames);
 
     "clock" Clock,
     "one reference bit and a hand",
@@ -312,7 +317,7 @@ mod tests {
     #[test]
     fn bad_text_says_what_is_wanted() {
         for (text, wanted) in [
-            ("mru", "clock-pro"),
+            ("nonesuch", "clock-pro"),
             ("ws", "ws:TAU"),
             ("ws:0", "from 1"),
             ("lru:3", "not a parameter"),

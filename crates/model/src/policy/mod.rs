@@ -25,6 +25,7 @@ pub mod lru;
 pub mod lru_k;
 pub(crate) mod lru_sizes;
 pub mod mq;
+pub mod mru;
 pub mod nru;
 pub mod opt;
 mod parameters;

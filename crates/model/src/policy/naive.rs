@@ -39,6 +39,22 @@ fn listed(stream: &Stream, frames: u32, mut on_hit: impl FnMut(&mut Vec<u32>, us
     stream.references().iter().map(step).collect()
 }
 
+/// MRU with the resident pages in the order of their last references.
+fn most_recent(stream: &Stream, frames: usize) -> Vec<bool> {
+    let mut list: Vec<u32> = Vec::new();
+    let step = |&page: &u32| {
+        let place = list.iter().position(|&p| p == page);
+        match place {
+            Some(place) => _ = list.remove(place),
+            None if list.len() == frames => _ = list.pop(),
+            None => {}
+        }
+        list.push(page);
+        place.is_some()
+    };
+    stream.references().iter().map(step).collect()
+}
+
 /// The fewest misses by trying every victim.
 fn fewest(references: &[u32], frames: usize, resident: &mut Vec<u32>) -> u64 {
     let Some((&page, rest)) = references.split_first() else { return 0 };
@@ -253,7 +269,7 @@ proptest! {
     }
 
     #[test]
-    fn fifo_and_lru_follow_their_definitions(stream in streams(), frames in 1u32..70) {
+    fn fifo_lru_and_mru_follow_their_definitions(stream in streams(), frames in 1u32..70) {
         prop_assert_eq!(run(&PolicyKind::Fifo, &stream, frames), listed(&stream, frames, |_, _| {}));
         let lru = listed(&stream, frames, |list, place| {
             let page = list.remove(place);
@@ -261,6 +277,7 @@ proptest! {
         });
         prop_assert_eq!(lru.iter().filter(|h| !**h).count() as u64, lru_misses(&stream, frames));
         prop_assert_eq!(run(&PolicyKind::Lru, &stream, frames), lru);
+        prop_assert_eq!(run(&PolicyKind::Mru, &stream, frames), most_recent(&stream, frames as usize));
     }
 
     #[test]
