@@ -33,9 +33,32 @@ pub struct Book {
     /// Constants, and the claims whose figures they were computed from or fitted with.
     #[serde(default, rename = "fit")]
     fits: Vec<Fit>,
+    /// What was published and no claim judges.
+    #[serde(default)]
+    pub excluded: Vec<Excluded>,
     #[serde(rename = "claim")]
     entries: Vec<Entry>,
 }
+
+/// A published statement, or the figures of a table, that no claim judges.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Excluded {
+    /// What was published.
+    pub what: String,
+    /// Why the model cannot be held against it.
+    pub why: String,
+    /// The file of `published/` and its column (`*` means all), where the figures stand in a table.
+    #[serde(default)]
+    table: Option<(String, String)>,
+    /// Which rows, by number from 1; none means all.
+    #[serde(default)]
+    rows: Vec<usize>,
+}
+
+/// Columns that say what was measured, and the counts that a printed share is of.
+#[cfg(test)]
+const CONDITIONS: [&str; 6] = ["virtual_mb", "jobs", "copies", "second", "samples", "total_samples"];
 
 /// Constants that share figures: each takes the freedom of one.
 #[derive(Clone, Debug, Deserialize)]
@@ -200,6 +223,33 @@ impl Book {
         Ok(claims)
     }
 
+    /// The figures of the published tables that are neither claimed nor excluded, or both.
+    #[cfg(test)]
+    fn misjudged(&self, sheets: &[Sheet]) -> Vec<String> {
+        let claimed = |sheet: &Sheet, column: &str, row: usize| {
+            let of =
+                |entry: &&Entry| entry.table.as_ref().is_some_and(|(f, c)| f == sheet.file && c == column);
+            self.entries.iter().filter(of).any(|entry| entry.rows.contains(&row))
+        };
+        let excluded = |sheet: &Sheet, column: &str, row: usize| {
+            let of = |(file, name): &(String, String)| file == sheet.file && (name == column || name == "*");
+            let of = |one: &&Excluded| one.table.as_ref().is_some_and(of);
+            self.excluded.iter().filter(of).any(|one| one.rows.is_empty() || one.rows.contains(&row))
+        };
+        let mut found = Vec::new();
+        for sheet in sheets {
+            for (fields, row) in sheet.records().unwrap().iter().zip(1..) {
+                for (column, text) in fields {
+                    let figure = text.parse::<f64>().is_ok() && !CONDITIONS.contains(&column.as_str());
+                    if figure && claimed(sheet, column, row) == excluded(sheet, column, row) {
+                        found.push(format!("{}, row {row}, {column}", sheet.file));
+                    }
+                }
+            }
+        }
+        found
+    }
+
     /// Finds repeats, and what freedom each claim has.
     fn free(&self, claims: &mut [Claim]) {
         find_repeats(claims);
@@ -335,6 +385,31 @@ mod tests {
         assert_eq!(why(&text, 9.0).as_deref(), Some("this"));
         assert_eq!(why(&text.replace("rows/2", "rows/1"), 9.0).as_deref(), Some("all"));
         assert_eq!(why(&text, 2.0), None);
+    }
+
+    #[test]
+    fn every_published_figure_is_claimed_or_excluded_with_a_reason() {
+        for kind in crate::STUDIES {
+            let book = kind.book().unwrap();
+            let misjudged = book.misjudged(kind.sheets);
+            assert!(misjudged.is_empty(), "{}: {misjudged:#?}", kind.name);
+            for one in &book.excluded {
+                let told = [&one.what, &one.why].iter().all(|text| !text.is_empty() && !text.ends_with('.'));
+                assert!(told, "{}: {one:?}", kind.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_figure_is_neither_claimed_twice_nor_forgotten() {
+        let excluded = |rows: &str| {
+            let one = "[[excluded]]\nwhat = \"w\"\nwhy = \"y\"\ntable = [\"t.csv\", \"time\"]";
+            let text = TEXT.replace("[[claim]]", &format!("{one}\nrows = {rows}\n[[claim]]"));
+            Book::read("t", &text).unwrap().misjudged(&[SHEET])
+        };
+        assert_eq!(excluded("[1]"), [""; 0]);
+        assert_eq!(excluded("[2]"), ["t.csv, row 1, time", "t.csv, row 2, time"]);
+        assert_eq!(excluded("[]"), ["t.csv, row 2, time"]);
     }
 
     #[test]

@@ -109,6 +109,7 @@ impl StudyKind {
             Change::None => self.sensitivity(options, &claims, &shown.parameters)?,
             _ => Vec::new(),
         };
+        let excluded = book.excluded.iter().map(|one| format!("Not judged: {}: {}.", one.what, one.why));
         Ok(Study {
             name: self.name,
             title: self.title,
@@ -125,7 +126,7 @@ impl StudyKind {
             bars,
             plots: shown.plots,
             opening: shown.opening,
-            notes: shown.notes,
+            notes: shown.notes.into_iter().chain(excluded).collect(),
         })
     }
 
@@ -201,7 +202,12 @@ pub const STUDIES: &[StudyKind] = &[
         name: "mcdougall-2005",
         title: "the Solaris page cache: segmap, segkpm, and the cost of files that fill memory",
         claims: include_str!("../../../published/claims/mcdougall-2005.toml"),
-        sheets: &[mcdougall_2005::PUBLISHED],
+        sheets: &[
+            mcdougall_2005::PUBLISHED,
+            mcdougall_2005::IOSTAT,
+            mcdougall_2005::PRSTAT,
+            mcdougall_2005::VMSTAT,
+        ],
         answers: mcdougall_2005::answers,
         make: mcdougall_2005::study,
         live: mcdougall_2005::live,

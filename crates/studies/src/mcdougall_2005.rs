@@ -24,6 +24,8 @@ const NAME: &str = "mcdougall-2005";
 pub(crate) const PUBLISHED: Sheet = sheet!("mcdougall-fileread.csv");
 
 pub(crate) const IOSTAT: Sheet = sheet!("mcdougall-iostat.csv");
+pub(crate) const PRSTAT: Sheet = sheet!("mcdougall-prstat.csv");
+pub(crate) const VMSTAT: Sheet = sheet!("mcdougall-vmstat.csv");
 /// Seconds of a turn of the disk: 7,200 per minute, assumed.
 const TURN: f64 = 60.0 / 7200.0;
 
@@ -82,6 +84,8 @@ struct Model {
     start: [f64; 2],
     /// The file server before, with priority paging and after, and a shortage after.
     servers: Vec<Rates>,
+    /// The disk that is read in order.
+    disk: Disk,
 }
 
 fn model(options: &Options) -> Result<Model, StudyError> {
@@ -113,7 +117,8 @@ fn model(options: &Options) -> Result<Model, StudyError> {
     let full = full(options);
     let by = |release, wanted| start_with(&full, release, wanted, options);
     let wanted = 50 * GB / PAGE;
-    Ok(Model { cells, shares, reads, start: [by(before, wanted), by(after, wanted)], servers })
+    let disk = disk(!options.without("no-read-ahead"))?;
+    Ok(Model { cells, shares, reads, start: [by(before, wanted), by(after, wanted)], servers, disk })
 }
 
 /// What a server's memory does in so many seconds. Each run is kept: no fitted constant has a part
@@ -141,6 +146,14 @@ fn answering(model: Model) -> Answers {
             "read-s10" => (*model.reads[1].get(row.checked_sub(1)?)?).into(),
             "lotsfree" => f64::from(tunables.lotsfree).into(),
             "fastscan" => f64::from(tunables.fastscan).into(),
+            "desfree" => f64::from(tunables.desfree).into(),
+            "minfree" => f64::from(tunables.minfree).into(),
+            "slowscan" => f64::from(tunables.slowscan).into(),
+            "desscan" => f64::from(tunables.desscan(tunables.lotsfree)).into(),
+            "maxphys-1mb" => (mb_per_second(&model.disk, 1024.0)).into(),
+            "maxphys-64kb" => {
+                (100.0 * mb_per_second(&model.disk, 64.0) / mb_per_second(&model.disk, 1024.0)).into()
+            }
             "start-before" => (model.start[0] / 60.0).into(),
             "start-after" => model.start[1].into(),
             "before-loses" => ModelFigure::of(read_in(before), format!("sr {:.0}/s", before.sr)),
@@ -404,15 +417,29 @@ fn server(found: &[Rates]) -> (Table, Table) {
 /// A row of `iostat -xn`: reads and writes a second, KB read and written a second, and the rest by its column.
 type Iostat = (f64, f64, f64, f64, f64, f64, f64, f64, f64, f64, String);
 
+/// Reads a second, KB read a second, and ms of a read on the raw disk.
+fn raw_reads() -> Result<[f64; 3], StudyError> {
+    let rows: Vec<Iostat> = IOSTAT.rows()?;
+    let first = rows.first().map(|(reads, _, kb, .., service, _, _, _)| [*reads, *kb, *service]);
+    first.ok_or_else(|| IOSTAT.wrong("no row"))
+}
+
+/// The disk that serves the printed reads.
+fn disk(reads_ahead: bool) -> Result<Disk, StudyError> {
+    let [reads, kb, service] = raw_reads()?;
+    Ok(Disk::served(kb / reads * 1024.0, service / 1e3, TURN, reads_ahead))
+}
+
+/// MB a second in transfers of so many KB.
+fn mb_per_second(disk: &Disk, kb: f64) -> f64 {
+    disk.requests(kb * 1024.0) * kb / 1024.0
+}
+
 /// Reading the raw disk in order, by maxphys: the printed row has 1 MB a read.
 fn transfers() -> Result<(Table, Plot), StudyError> {
-    let rows: Vec<Iostat> = IOSTAT.rows()?;
-    let Some((reads, _, kb, .., service, _, _, _)) = rows.first() else {
-        return Err(IOSTAT.wrong("no row"));
-    };
-    let size = kb / reads * 1024.0;
-    let disks = [false, true].map(|reads_ahead| Disk::served(size, service / 1e3, TURN, reads_ahead));
-    let mb = |disk: &Disk, kb: f64| disk.requests(kb * 1024.0) * kb / 1024.0;
+    let kb = raw_reads()?[1];
+    let disks = [disk(false)?, disk(true)?];
+    let mb = mb_per_second;
     let mut table = Table::new(
         "A disk read in order, by the size of a transfer (maxphys): derived from the printed row of 1 MB a read",
         "transfer",

@@ -4,7 +4,7 @@ use pagelab_analysis::figure::{Axis, BarRow, Bars, Column, Plot, Series, Table};
 use pagelab_experiment::experiments::Forkstorm;
 use pagelab_experiment::metrics;
 use pagelab_experiment::{Experiment, Run};
-use pagelab_model::rmap::interleave::{Interleaved, Processors, run as interleave};
+use pagelab_model::rmap::interleave::{Interleaved, Parts, Processors, run as interleave};
 use pagelab_model::rmap::layout::SHELL;
 use pagelab_model::rmap::mechanism::{KINDS, Work};
 use pagelab_model::rmap::reclaim::{Wanted, entry_life, unmap_time};
@@ -13,7 +13,7 @@ use pagelab_model::rmap::space::Memory;
 use pagelab_model::rmap::{Costs, KernelCosts, Kind, Script, run};
 use pagelab_simulation::spread::each;
 
-use crate::book::At;
+use crate::book::{At, ModelFigure};
 use crate::claim::{Parameter, columns, parameters, study_plot};
 use crate::error::StudyError;
 use crate::here::{self, Live};
@@ -30,6 +30,10 @@ const WITHOUT: &str = "2.5.27-no-rmap";
 const PROCESSORS: f64 = 4.0;
 /// Iterations that are performed on four processors at once; what they meet is the same in all 500.
 const INTERLEAVED: u32 = 60;
+/// Seeds under which five copies run: where they stand to each other changes how often they meet.
+const PHASES: usize = 9;
+/// Iterations of each.
+const PHASE: u32 = 20;
 /// A look at a lock that is taken, in ns.
 const SPIN: f64 = 14.0;
 
@@ -94,9 +98,11 @@ fn count(memory: &Memory, name: &str) -> Option<f64> {
 struct Model {
     five: Memory,
     ten: Memory,
-    /// Five and ten copies on the processors, at once.
-    five_at_once: Interleaved,
+    /// Ten copies on the processors at once, and five copies in different phases.
     ten_at_once: Interleaved,
+    five_at_once: Vec<Interleaved>,
+    /// Ten copies with the slab's work outside of the lock.
+    ten_slab_outside: Interleaved,
     costs: Costs,
     /// A look at a lock that is taken, in ns.
     spin: f64,
@@ -140,15 +146,25 @@ fn model(options: &Options) -> Result<Model, StudyError> {
         user,
         one_line: options.without("one-line"),
         elements_of_line: if options.without("scattered-elements") { 1 } else { 4 },
+        slab_outside: false,
+        one_lock: options.without("one-lock"),
     };
-    let at_once = |instances| {
-        interleave(&Script { iterations: INTERLEAVED, ..script(instances) }, &processors, options.seed)
+    let at_once = |instances, iterations, slab_outside, seed| {
+        let processors = Processors { slab_outside, ..processors };
+        interleave(&Script { iterations, ..script(instances) }, &processors, seed)
     };
-    let mut found = each(2, |n| (run(&script([10, 5][n]), options.seed), at_once([10, 5][n])));
-    let (five, five_at_once) = found.pop().expect("two were run");
-    let (ten, ten_at_once) = found.pop().expect("two were run");
+    let mut at_once = each(2 + PHASES, |n| match n {
+        0 | 1 => at_once(10, INTERLEAVED, n == 1, options.seed),
+        phase => at_once(5, PHASE, false, options.seed + phase as u64 - 2),
+    })
+    .into_iter();
+    let [ten_at_once, ten_slab_outside] = std::array::from_fn(|_| at_once.next().expect("two of ten copies"));
+    let five_at_once = at_once.collect();
+    let mut found = each(2, |n| run(&script([10, 5][n]), options.seed)).into_iter();
+    let [ten, five] = std::array::from_fn(|_| found.next().expect("two were run"));
     let kind = if options.without("lazy-chains") { Kind::Lazy } else { Kind::Chain };
-    Ok(Model { five, ten, five_at_once, ten_at_once, costs, spin: options.assumed("spin", SPIN), kind })
+    let spin = options.assumed("spin", SPIN);
+    Ok(Model { five, ten, five_at_once, ten_at_once, ten_slab_outside, costs, spin, kind })
 }
 
 /// How many times what was interleaved all iterations are.
@@ -206,10 +222,29 @@ impl Model {
         100.0 * removing.beyond as f64 * self.costs.miss / removing.time(&self.costs).iter().sum::<f64>()
     }
 
+    /// The reverse map's time with the slab outside of the lock, through that with it inside; both with the waits.
+    fn slab_outside(&self) -> f64 {
+        let time = |seen: &Interleaved| {
+            let own = |parts: &Parts| parts.time(&self.costs).iter().sum::<f64>();
+            let slab = (seen.adding.slab + seen.removing.slab) as f64 * self.costs.slab;
+            own(&seen.adding) + own(&seen.removing) + slab + seen.waited
+        };
+        time(&self.ten_slab_outside) / time(&self.ten_at_once)
+    }
+
+    /// The median over the phases of five copies, and its extremes.
+    fn phases(&self, of: impl Fn(&Interleaved) -> f64) -> ModelFigure {
+        let mut found: Vec<f64> = self.five_at_once.iter().map(of).collect();
+        found.sort_by(f64::total_cmp);
+        ModelFigure::of(found[PHASES / 2], format!("{:.3} to {:.3}", found[0], found[PHASES - 1]))
+    }
+
     /// Percent of the locks of five copies found taken. The kinds that count take none.
-    fn contention(&self) -> f64 {
-        let seen = &self.five_at_once;
-        if self.kind == Kind::Chain { 100.0 * seen.contended as f64 / seen.locks() as f64 } else { 0.0 }
+    fn contention(&self) -> ModelFigure {
+        if self.kind != Kind::Chain {
+            return 0.0.into();
+        }
+        self.phases(|seen| 100.0 * seen.contended as f64 / seen.locks() as f64)
     }
 }
 
@@ -239,11 +274,8 @@ fn answering(model: Model, published: Published) -> Result<Answers, StudyError> 
                 (100.0 * seconds / system).into()
             }
             "slab-share" => (100.0 * slab / system).into(),
-            "contention" => model.contention().into(),
-            "spins" => {
-                let seen = &model.five_at_once;
-                (seen.waited / seen.contended as f64 / model.spin).into()
-            }
+            "contention" => model.contention(),
+            "spins" => model.phases(|seen| seen.waited / seen.contended as f64 / model.spin),
             "add-lock" => model.part(true, 0).into(),
             "add-unlock" => model.part(true, 2).into(),
             "unlock-as-lock" => (model.part(true, 2) / model.part(true, 0)).into(),
@@ -251,6 +283,7 @@ fn answering(model: Model, published: Published) -> Result<Answers, StudyError> 
             "remove-walk" => model.part(false, 1).into(),
             "remove-unlock" => model.part(false, 2).into(),
             "length" => model.length().into(),
+            "slab-outside" => model.slab_outside().into(),
             _ => return None,
         })
     }))
@@ -291,10 +324,6 @@ pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
                 .into(),
             "Elements move between a processor's own list and the slab for nothing, so the slab's share is short of \
              the published one."
-                .into(),
-            "Not judged: the profile without reverse map and the user times, which are inputs; handle_mm_fault and two \
-             more, which stand in one of the two profiles only; and that moving kmem_cache_alloc out of the locked \
-             region does not help, of which the model has no variant."
                 .into(),
             "Functions that have nothing to do with the reverse map are taken to cost what they cost without it. \
              The profile says that some cost more: the chains take their lines out of the cache."

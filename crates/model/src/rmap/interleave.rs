@@ -33,6 +33,10 @@ pub struct Processors {
     pub one_line: bool,
     /// Elements of one line: 4 of 8 bytes on lines of 32; 1: each has its own.
     pub elements_of_line: u32,
+    /// Whether an element is allocated before the lock is taken and freed after it is given back.
+    pub slab_outside: bool,
+    /// Whether all pages have one lock.
+    pub one_lock: bool,
 }
 
 /// What one kind of operation met.
@@ -263,7 +267,8 @@ impl Machine<'_> {
             self.chains.resize_with(page + 1, Vec::new);
             self.held.resize(page + 1, (0.0, 0));
         }
-        let (until, holder) = self.held[page];
+        let lock = if self.set.one_lock { 0 } else { page };
+        let (until, holder) = self.held[lock];
         if until > processor.clock && holder != at {
             self.seen.contended += 1;
             self.seen.waited += until - processor.clock;
@@ -272,8 +277,9 @@ impl Machine<'_> {
         let parts =
             if op.add { self.add(op, at, processor) } else { self.remove(page, op.mapper, at, processor) };
         let costs = &self.set.costs;
-        processor.clock += parts.time(costs).iter().sum::<f64>() + parts.slab as f64 * costs.slab;
-        self.held[page] = (processor.clock, at);
+        let slab = parts.slab as f64 * costs.slab;
+        processor.clock += parts.time(costs).iter().sum::<f64>() + slab;
+        self.held[lock] = (processor.clock - if self.set.slab_outside { slab } else { 0.0 }, at);
         let sum = if op.add { &mut self.seen.adding } else { &mut self.seen.removing };
         sum.operations += parts.operations;
         sum.lock += parts.lock;
@@ -398,6 +404,8 @@ mod tests {
             user: 660_000.0,
             one_line: false,
             elements_of_line: 4,
+            slab_outside: false,
+            one_lock: false,
         }
     }
 
@@ -421,6 +429,11 @@ mod tests {
         assert!(seen.contended > 0 && seen.waited > 0.0, "{seen:?}");
         let scattered = run(&script, &Processors { elements_of_line: 1, ..set(4) }, 1);
         assert!(scattered.removing.walk > seen.removing.walk, "{scattered:?}");
+        // A lock of all pages is met more often, and less often if it is given back before an element is freed.
+        let one = |slab_outside| run(&script, &Processors { one_lock: true, slab_outside, ..set(4) }, 1);
+        let (inside, outside) = (one(false), one(true));
+        assert!(inside.contended > 10 * seen.contended, "{inside:?}");
+        assert!(outside.waited < inside.waited, "{outside:?}");
         // Calls that take no time are never met.
         let free = Costs { atomic: 0.0, miss: 0.0, shared: 0.0, slab: 0.0, call: 0.0 };
         let instant = run(&script, &Processors { costs: free, ..set(4) }, 1);

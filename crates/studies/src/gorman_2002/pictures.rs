@@ -86,10 +86,33 @@ fn thinned(points: &[(f64, f64)], most: f64) -> Vec<(f64, f64)> {
 
 /// How often each page was referenced, and which were in memory at the end.
 pub(super) fn counts(name: &str, pair: &Pair) -> Plot {
+    let count = |n: usize| f64::from(pair.stock.counts[n]);
+    by_page(
+        &format!("References to pages and presence at the end, {name}"),
+        "references to a page",
+        pair,
+        count,
+    )
+}
+
+/// How long ago each page was referenced last, and which were in memory at the end: announced for VM Regress 0.7.
+pub(super) fn ages(name: &str, pair: &Pair) -> Plot {
+    let age = |n: usize| (REFERENCES - pair.stock.last[n]) as f64;
+    by_page(
+        &format!("Age of pages and presence at the end, {name}"),
+        "references since a page's last",
+        pair,
+        age,
+    )
+}
+
+/// A figure of each page, over strips of which pages were in memory at the end.
+fn by_page(title: &str, axis: &str, pair: &Pair, of: impl Fn(usize) -> f64) -> Plot {
     let pages = pair.stock.counts.len();
     let bin = (pages / 250).max(1);
-    let means = pair.stock.counts.chunks(bin).enumerate().map(|(n, counts)| {
-        ((n * bin) as f64, counts.iter().map(|&count| f64::from(count)).sum::<f64>() / counts.len() as f64)
+    let means = (0..pages).step_by(bin).map(|first| {
+        let part = first..(first + bin).min(pages);
+        (first as f64, part.clone().map(&of).sum::<f64>() / part.len() as f64)
     });
     let strip = |name, style, seen: &SystemResult| {
         let share =
@@ -100,12 +123,12 @@ pub(super) fn counts(name: &str, pair: &Pair) -> Plot {
         Strip { name, style, x: [0.0, pages as f64], cells: cells.collect() }
     };
     let mut plot = Plot::new(
-        format!("References to pages and presence at the end, {name}"),
+        title,
         format!(
             "Means of {bin} neighbouring pages. Below: which pages are in memory at the end under each kernel."
         ),
         Axis::linear("page", ""),
-        Axis::linear("references to a page", ""),
+        Axis::linear(axis, ""),
     );
     plot.series = vec![Series::line("", means)];
     plot.strips = vec![strip("2.4.19", "present", &pair.stock), strip("rmap14a", "swapped", &pair.rmap)];

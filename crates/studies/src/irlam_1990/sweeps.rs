@@ -3,7 +3,7 @@
 
 use pagelab_analysis::figure::{Axis, Column, Plot, Series, Table};
 use pagelab_model::sun4::{
-    Contexts, Copies, FAMILY, Outcome, SPARCSTATION_1, Scheduler, Sun4, Victim, VmTest,
+    Contexts, Copies, FAMILY, Machine, Outcome, SPARCSTATION_1, Scheduler, Sun4, Victim, VmTest,
 };
 use pagelab_model::tlb::{Tlb, random};
 use pagelab_simulation::spread::each;
@@ -101,6 +101,32 @@ pub(super) fn sizes(seeds: &std::ops::Range<u64>) -> Table {
         let at = |size: u32| speeds.iter().find(|&&(mb, _)| mb == size).map(|&(_, speed)| speed);
         let lost = knee(&speeds).map(|(_, next)| f64::from(next));
         table.row(format!("{megabytes} MB"), [8, 12, 16, 20, 24, 28].into_iter().map(at).chain([lost]));
+    }
+    table
+}
+
+/// A machine of half the pmegs with a third more memory than they map: what one pmeg more or fewer is worth, and what
+/// else a model may leave out.
+pub(super) fn half(seeds: &std::ops::Range<u64>) -> Table {
+    let base = Sun4::sunos403(Machine { pmegs: 64, ..SPARCSTATION_1 });
+    let fewer = |pmegs: u32| Sun4 { locked: base.locked + pmegs, ..base };
+    let more = |pmegs: u32| Sun4 { locked: base.locked - pmegs, ..base };
+    let variants = [
+        ("31 pmegs for users", base, 5),
+        ("30", fewer(1), 5),
+        ("32", more(1), 5),
+        ("33", more(2), 5),
+        ("31, a poll every 60 ms", base, 6),
+        ("31, victim: any pmeg", Sun4 { victim: Victim::Any, ..base }, 5),
+    ];
+    let mut table = Table::new(
+        "64 pmegs and 8 MB: no figures were published",
+        "variant",
+        columns! { "s" 0 "elapsed"; "" 0 "faults"; "" 1 "faults for each steal"; },
+    );
+    let cases = variants.map(|(_, system, poll)| (system, VmTest { poll, ..VmTest::published(8) }));
+    for ((name, ..), seen) in variants.iter().zip(run_all(&cases, seeds.clone(), 1)) {
+        table.row(*name, [seen.elapsed, seen.faults, seen.faults / seen.steals].map(Some));
     }
     table
 }
