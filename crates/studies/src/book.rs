@@ -50,10 +50,10 @@ pub struct Excluded {
     pub why: String,
     /// The file of `published/` and its column (`*` means all), where the figures stand in a table.
     #[serde(default)]
-    table: Option<(String, String)>,
+    pub table: Option<(String, String)>,
     /// Which rows, by number from 1; none means all.
     #[serde(default)]
-    rows: Vec<usize>,
+    pub rows: Vec<usize>,
 }
 
 /// Columns that say what was measured, and the counts that a printed share is of.

@@ -232,20 +232,23 @@ impl Model {
         time(&self.ten_slab_outside) / time(&self.ten_at_once)
     }
 
-    /// The median over the phases of five copies, and its extremes.
-    fn phases(&self, of: impl Fn(&Interleaved) -> f64) -> ModelFigure {
-        let mut found: Vec<f64> = self.five_at_once.iter().map(of).collect();
+    /// A figure of five copies in each phase, ascending.
+    fn phases(&self, of: impl Fn(&Interleaved) -> f64) -> [f64; PHASES] {
+        let mut found: [f64; PHASES] = std::array::from_fn(|phase| of(&self.five_at_once[phase]));
         found.sort_by(f64::total_cmp);
-        ModelFigure::of(found[PHASES / 2], format!("{:.3} to {:.3}", found[0], found[PHASES - 1]))
+        found
     }
 
     /// Percent of the locks of five copies found taken. The kinds that count take none.
-    fn contention(&self) -> ModelFigure {
-        if self.kind != Kind::Chain {
-            return 0.0.into();
-        }
-        self.phases(|seen| 100.0 * seen.contended as f64 / seen.locks() as f64)
+    fn contention(&self) -> [f64; PHASES] {
+        let taken = |seen: &Interleaved| 100.0 * seen.contended as f64 / seen.locks() as f64;
+        if self.kind == Kind::Chain { self.phases(taken) } else { [0.0; PHASES] }
     }
+}
+
+/// The median of the phases, with their extremes.
+fn median_of(phases: [f64; PHASES]) -> ModelFigure {
+    ModelFigure::of(phases[PHASES / 2], format!("{:.3} to {:.3}", phases[0], phases[PHASES - 1]))
 }
 
 pub(crate) fn answers(options: &Options) -> Result<Answers, StudyError> {
@@ -274,8 +277,9 @@ fn answering(model: Model, published: Published) -> Result<Answers, StudyError> 
                 (100.0 * seconds / system).into()
             }
             "slab-share" => (100.0 * slab / system).into(),
-            "contention" => model.contention(),
-            "spins" => model.phases(|seen| seen.waited / seen.contended as f64 / model.spin),
+            "contention" => median_of(model.contention()),
+            "contention-most" => model.contention()[PHASES - 1].into(),
+            "spins" => median_of(model.phases(|seen| seen.waited / seen.contended as f64 / model.spin)),
             "add-lock" => model.part(true, 0).into(),
             "add-unlock" => model.part(true, 2).into(),
             "unlock-as-lock" => (model.part(true, 2) / model.part(true, 0)).into(),
