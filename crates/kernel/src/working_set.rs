@@ -109,6 +109,10 @@ impl Process {
         let text = files::text(self.folder.join("smaps"))?;
         let cost = begun.elapsed();
         let mappings = mappings(&text);
+        if mappings.is_empty() {
+            // A process that has ended is there until its parent asks, without memory.
+            return Err(gone());
+        }
         let hidden = tlb.saturating_mul(page_size() as u64);
         let sum = |of: fn(&Mapping) -> u64| mappings.iter().map(of).sum::<u64>();
         let interval = Interval {
@@ -145,7 +149,6 @@ impl Process {
     pub fn sample(&self) -> io::Result<Interval> {
         let begun = Instant::now();
         let text = files::text(self.folder.join("smaps_rollup"))?;
-        let gone = || io::Error::other("the kernel stopped reporting the references of the process");
         Ok(Interval {
             referenced: value(&text, "Referenced").ok_or_else(gone)?,
             shared: 0,
@@ -153,6 +156,10 @@ impl Process {
             cost: begun.elapsed(),
         })
     }
+}
+
+fn gone() -> io::Error {
+    io::Error::other("the kernel stopped reporting the references of the process")
 }
 
 /// A mapping's lines: `START-END RIGHTS OFFSET DEVICE INODE [NAME]`, then `NAME:  N kB`.
