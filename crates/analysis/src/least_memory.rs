@@ -6,8 +6,8 @@
 //! Without PSI the stall is those pages, each at the cost per page of the least disturbed limit. Only a
 //! target without counters is judged by elapsed time.
 //!
-//! A limit is too little if the program fetched more and stalled for more than the goal allows; it is
-//! enough if it ended and stalled for less. Anything else is unclear: it is
+//! A limit is too little if the program fetched more, or the kernel wrote more of it to swap, and it stalled for
+//! more than the goal allows; it is enough if it ended and stalled for less. Anything else is unclear: it is
 //! enough where less memory was enough or where it was never charged more than four fifths of the
 //! limit; else it is measured again, three times as often in all; then the answer is inconclusive. The
 //! same holds for a limit that is too little although less memory was enough.
@@ -205,13 +205,15 @@ impl Search {
         // A stopped repetition does not count as one, but what it fetched and held tells why it was
         // slow, as long as none has ended.
         if done && !known {
-            [&mut point.fetched, &mut point.refaults, &mut point.stalled].into_iter().for_each(Vec::clear);
+            let of = [&mut point.fetched, &mut point.refaults, &mut point.written, &mut point.stalled];
+            of.into_iter().for_each(Vec::clear);
         }
         let counts = |r: &&Repetition| r.outcome == Outcome::Done || stopped.is_some() && !done && !known;
         let seen = || run.repetitions.iter().filter(counts);
         let metric = |of| seen().filter_map(move |r| r.observations.metric(of));
         point.fetched.extend(seen().filter_map(|repetition| fetched(repetition, page)));
         point.refaults.extend(metric(metrics::REFAULTS));
+        point.written.extend(metric(metrics::SWAP_OUT));
         point.stalled.extend(metric(metrics::TIME_STALLED).filter(|_| own_stalls));
         let charged = |repetition: &Repetition| repetition.observations.metric(metrics::MEMORY_CHARGED_PEAK);
         point.charged.extend(seen().filter_map(charged));
@@ -497,6 +499,16 @@ mod tests {
         }
         let refaulting = Point { refaults: vec![900.0], ..slow(64, 1.5, 0.0, None) };
         assert_eq!(next_of(refaulting), Some(Next::Measure(128)));
+    }
+
+    #[test]
+    fn a_stall_for_what_is_written_to_swap_once_is_want_of_memory() {
+        let written = |pages, point: Point| Point { written: vec![pages], ..point };
+        let points = |pages| {
+            [written(0.0, slow(256, 1.0, 10.0, Some(0.0))), written(pages, slow(64, 1.5, 11.0, Some(0.5)))]
+        };
+        assert_eq!(next(&points(900.0), 64, 256, 1), Some(Next::Measure(128)));
+        assert_eq!(next(&points(3.0), 64, 256, 1), Some(Next::Measure(64)), "it is measured again");
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub struct Limits {
 pub struct Cgroup {
     path: PathBuf,
     version: Version,
+    /// The cgroup of version 2 with the pressure (PSI) of the same tasks.
+    observer: Option<PathBuf>,
     /// What could not be bounded.
     pub notes: Vec<String>,
 }
@@ -83,6 +85,26 @@ pub fn version_two() -> bool {
     hierarchy().is_some_and(|hierarchy| hierarchy.version == Version::Two)
 }
 
+/// Whether a cgroup that is made here has the pressure of its tasks alone, where the kernel has PSI.
+pub fn has_pressure() -> bool {
+    version_two() || observers().is_some()
+}
+
+/// Where version 2 is mounted beside the memory controller of version 1, and takes cgroups of this
+/// user's.
+pub(crate) fn observers() -> Option<PathBuf> {
+    pagelab_kernel::hierarchy::unified().filter(|mount| access(mount, Access::WRITE_OK).is_ok())
+}
+
+/// A cgroup of version 2 for what version 1 does not count: pressure.
+fn observer(journal: &mut Journal) -> Result<Option<PathBuf>, Problem> {
+    let Some(mount) = observers() else { return Ok(None) };
+    let path = mount.join(journal.name());
+    journal.enter(Undo::RemoveCgroup { path: path.clone() }).map_err(not_noted)?;
+    fs::create_dir(&path).map_err(|e| Problem::Failed(format!("making the cgroup {}", path.display()), e))?;
+    Ok(Some(path))
+}
+
 impl Cgroup {
     /// Makes a cgroup named after the journal with `limits` in force, empty.
     pub fn make(limits: &Limits, swappiness: Option<u8>, journal: &mut Journal) -> Result<Self, Problem> {
@@ -96,8 +118,11 @@ impl Cgroup {
         journal.enter(Undo::RemoveCgroup { path: path.clone() }).map_err(not_noted)?;
         fs::create_dir(&path)
             .map_err(|e| Problem::Failed(format!("making the cgroup {}", path.display()), e))?;
-        let mut new = Self { path, version: hierarchy.version, notes: Vec::new() };
+        let mut new = Self { path, version: hierarchy.version, observer: None, notes: Vec::new() };
         new.bound(limits)?;
+        if new.version == Version::One {
+            new.observer = observer(journal)?;
+        }
         if new.version == Version::One
             && let Some(swappiness) = swappiness
         {
@@ -133,6 +158,13 @@ impl Cgroup {
     /// Its folder.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The file with the pressure of its tasks, where the kernel has PSI. They have to join its folder
+    /// too, where that is another.
+    pub fn pressure(&self) -> Option<PathBuf> {
+        let file = self.observer.as_ref().unwrap_or(&self.path).join("memory.pressure");
+        file.exists().then_some(file)
     }
 
     /// 1 or 2.

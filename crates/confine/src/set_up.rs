@@ -96,6 +96,9 @@ impl SetUp {
                 size(limit),
                 swappiness.unwrap_or_default()
             ));
+            if let Some(mount) = cgroup::observers().filter(|mount| !parent.starts_with(mount)) {
+                list.push(format!("a cgroup below {}, for the pressure of the load", mount.display()));
+            }
             list.extend(cgroup::above_memory(limit));
         }
         if let Some(OwnSwap { source, bytes }) = &self.swap {

@@ -21,7 +21,7 @@ pub struct Hierarchy {
     pub version: Version,
     /// Where it is mounted.
     pub mount: PathBuf,
-    /// The caller's cgroup, as a folder below the mount.
+    /// The cgroup of the caller, or of the process asked for, as a folder below the mount.
     pub own: PathBuf,
 }
 
@@ -30,12 +30,28 @@ pub fn hierarchy() -> Option<Hierarchy> {
     of("memory")
 }
 
+/// The memory cgroup of the process `pid`.
+pub fn memory_of(pid: u32) -> Option<PathBuf> {
+    of_process("memory", &pid.to_string()).map(|hierarchy| hierarchy.own)
+}
+
 /// The hierarchy with this controller.
 pub fn of(controller: &str) -> Option<Hierarchy> {
+    of_process(controller, "self")
+}
+
+fn of_process(controller: &str, process: &str) -> Option<Hierarchy> {
     let read = |path: &str| files::text(path).unwrap_or_default();
-    find(controller, &read("/proc/self/mountinfo"), &read("/proc/self/cgroup"), |mount| {
+    find(controller, &read("/proc/self/mountinfo"), &read(&format!("/proc/{process}/cgroup")), |mount| {
         fs::read_to_string(mount.join("cgroup.controllers")).is_ok_and(|text| has(&text, controller))
     })
+}
+
+/// Where version 2 is mounted, with or without the memory controller: every cgroup of it has the
+/// pressure of its tasks.
+pub fn unified() -> Option<PathBuf> {
+    let mountinfo = files::text("/proc/self/mountinfo").unwrap_or_default();
+    mounts(&mountinfo).find(|mount| mount.kind == "cgroup2").map(|mount| mount.path)
 }
 
 /// Where it is mounted.
@@ -67,13 +83,7 @@ fn find(
             wanted(controllers).then(|| path.to_owned())
         })
     };
-    for line in mountinfo.lines() {
-        let Some((left, right)) = line.split_once(" - ") else { continue };
-        let mut left = left.split(' ').skip(3);
-        let (Some(root), Some(mount)) = (left.next(), left.next()) else { continue };
-        let mut right = right.split(' ');
-        let (kind, options) = (right.next().unwrap_or_default(), right.nth(1).unwrap_or_default());
-        let mount = PathBuf::from(mount);
+    for Mount { root, path: mount, kind, options } in mounts(mountinfo) {
         let (version, own) = match kind {
             "cgroup" if options.split(',').any(|o| o == controller) => {
                 (Version::One, own_of(&|c: &str| c.split(',').any(|c| c == controller)))
@@ -88,6 +98,27 @@ fn find(
         return Some(Hierarchy { version, own, mount });
     }
     None
+}
+
+/// A mount.
+struct Mount<'a> {
+    /// The part of the file system that it shows.
+    root: &'a str,
+    path: PathBuf,
+    kind: &'a str,
+    options: &'a str,
+}
+
+/// The mounts of the text of `/proc/self/mountinfo`.
+fn mounts(mountinfo: &str) -> impl Iterator<Item = Mount<'_>> {
+    mountinfo.lines().filter_map(|line| {
+        let (left, right) = line.split_once(" - ")?;
+        let mut left = left.split(' ').skip(3);
+        let (root, path) = (left.next()?, PathBuf::from(left.next()?));
+        let mut right = right.split(' ');
+        let (kind, options) = (right.next().unwrap_or_default(), right.nth(1).unwrap_or_default());
+        Some(Mount { root, path, kind, options })
+    })
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use pagelab_experiment::environment::{
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use pagelab_confine::cgroup::Cgroup;
 use pagelab_confine::{Confinement, OwnSwap, SetUp, SwapSource, Turn, read_ahead, recovery, zram};
 use pagelab_experiment::build::{note, warn};
 use pagelab_experiment::observation::Level;
@@ -171,12 +172,11 @@ impl Host {
             from_confine(recorder, text)?;
         }
         let cgroup = confinement.cgroup().map(|cgroup| cgroup.path());
-        let pressure = cgroup.map(|path| path.join("memory.pressure"));
         let context = ExecutionContext {
             scratch: confinement.scratch().map(Path::to_owned),
             cgroup: cgroup.map(Path::to_owned),
             memory_stat: cgroup.map(|path| path.join("memory.stat")),
-            memory_pressure: pressure.filter(|path| path.exists()),
+            memory_pressure: confinement.cgroup().and_then(Cgroup::pressure),
             repetition: self.repetition,
             zram: confinement.zram(),
             tracing_disk: self.tracing_disk.clone(),

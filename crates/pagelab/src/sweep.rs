@@ -55,7 +55,7 @@ impl Sweep<'_> {
         };
         let (least, most) = (sizes.0.bytes(page), sizes.1.bytes(page));
         let mut search = Search::new(self.goals, least, most, page, effort).map_err(no_answer)?;
-        if self.target.kind == TargetKind::Host && !pagelab_confine::cgroup::version_two() {
+        if self.target.kind == TargetKind::Host && !pagelab_confine::cgroup::has_pressure() {
             search.ignore_stalls();
         }
         let mut runs: Vec<Run> = Vec::new();

@@ -57,9 +57,9 @@ pub(super) struct View<'a> {
     /// The time at full speed, ns.
     full: f64,
     allowed: f64,
-    /// Pages fetched, refaults, and ns stalled with room to spare; where no limit has room, the
-    /// fewest at full speed.
-    usual: [f64; 3],
+    /// Pages fetched, refaults, ns stalled, and pages written with room to spare; where no limit has
+    /// room, the fewest at full speed.
+    usual: [f64; 4],
     /// What a page fetched costs where it costs least, ns, where one can be told.
     cost: Option<f64>,
     /// Whether more than one limit tells that cost.
@@ -82,7 +82,8 @@ impl<'a> View<'a> {
             let fewest = fastest.map(|p| least(of(p))).fold(f64::INFINITY, f64::min);
             always.unwrap_or(if fewest.is_finite() { fewest } else { 0.0 })
         };
-        let usual = [usual(|p| &p.fetched), usual(|p| &p.refaults), usual(|p| &p.stalled)];
+        let usual =
+            [usual(|p| &p.fetched), usual(|p| &p.refaults), usual(|p| &p.stalled), usual(|p| &p.written)];
         let mut view = Self { points, goal, top, full, allowed, usual, cost: None, sure: false };
         let costs = |from: f64| {
             let priced = points.iter().filter(|p| p.time().is_finite() && p.time() >= from * full);
@@ -152,7 +153,8 @@ impl<'a> View<'a> {
         let Some(loss) = self.loss(point) else {
             return if self.is_fast(point) { Judgement::Enough } else { Judgement::TooLittle };
         };
-        let more = self.pages(point) > 0.0;
+        // What is written to swap and not used again stalls the program too, once.
+        let more = self.pages(point) > 0.0 || beyond(&point.written, self.usual[3]) > 0.0;
         // One that was given up and had fetched nothing more says nothing of its memory.
         let allowed = if ended { self.goal.allowed() } else { self.goal.allowed().min(TOLERANCE) };
         match (loss > allowed, more) {

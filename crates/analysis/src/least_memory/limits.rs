@@ -58,6 +58,8 @@ pub struct Point {
     pub fetched: Vec<f64>,
     /// Refaults of each time for which they are known.
     pub refaults: Vec<f64>,
+    /// Pages written to swap of each time for which they are known.
+    pub written: Vec<f64>,
     /// ns in which some task stalled for memory, of each time for which it is known.
     pub stalled: Vec<f64>,
     /// The most memory charged to the program, bytes, of each time for which it is known.

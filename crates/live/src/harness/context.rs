@@ -24,7 +24,7 @@ pub struct ExecutionContext {
     pub cgroup: Option<PathBuf>,
     /// The cgroup's `memory.stat`.
     pub memory_stat: Option<PathBuf>,
-    /// The cgroup's `memory.pressure` (version 2 only).
+    /// The `memory.pressure` of the cgroup, or of one of version 2 with the same tasks.
     pub memory_pressure: Option<PathBuf>,
     /// The number of this repetition, where it decides the moment at which measurements begin.
     #[serde(default)]
@@ -53,10 +53,14 @@ impl ExecutionContext {
     /// # Errors
     /// When the kernel refuses.
     pub fn join(&self) -> Result<()> {
-        let Some(group) = self.group() else { return Ok(()) };
-        group
-            .join()
-            .map_err(|e| Failure::system(format!("joining the cgroup {}", group.path().display()), &e))
+        let observer = self.memory_pressure.as_deref().and_then(Path::parent);
+        let cgroup = self.cgroup.as_deref();
+        for path in cgroup.into_iter().chain(observer.filter(|path| cgroup.is_some_and(|own| own != *path))) {
+            Group::new(path)
+                .join()
+                .map_err(|e| Failure::system(format!("joining the cgroup {}", path.display()), &e))?;
+        }
+        Ok(())
     }
 
     /// The cgroup that bounds the load.
