@@ -36,14 +36,19 @@ const MIN_REFAULT: f64 = 2e-6;
 const MIN_MEASURED: u64 = 64;
 /// The share of the stall budget that is kept for steps under way.
 const RESERVE: f64 = 0.1;
+/// The share of what is left of it at which the rest of a step is not reclaimed.
+const STEP_SHARE: f64 = 0.2;
 
 /// The state of the tasks at one time. Counters count from any start.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct State {
     /// Seconds since the start.
     pub second: f64,
-    /// Bytes charged to the cgroup.
+    /// Bytes charged to the cgroup, at most since the state before.
     pub memory: u64,
+    /// Bytes of anonymous memory, in memory or swapped, at most since the state before; `None` if
+    /// unknown.
+    pub anonymous: Option<u64>,
     /// Refaults so far, pages.
     pub refaults: u64,
     /// Seconds in which some task stalled for memory so far; `None` without PSI.
@@ -53,7 +58,8 @@ pub struct State {
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Reclaim as many bytes, then wait for an interval.
+    /// Reclaim as many bytes in an interval, part by part, as long as the tasks stall for less than
+    /// [`Probe::step_limit`].
     Reclaim(u64),
     /// Wait for an interval.
     Wait,
@@ -67,7 +73,7 @@ pub struct Interval {
     /// Its end, seconds since the start.
     #[serde(rename = "time_seconds")]
     pub second: f64,
-    /// Bytes charged at its end.
+    /// Bytes charged in it at most.
     #[serde(rename = "memory_bytes")]
     pub memory: u64,
     /// Bytes that were reclaimed at its beginning.
@@ -115,9 +121,10 @@ pub struct Need {
     /// The same before anything was reclaimed.
     #[serde(rename = "stall_share_before")]
     pub stall_before: f64,
-    /// Bytes per second by which the tasks grew, apart from what was reclaimed and came back.
+    /// Bytes per second by which anonymous memory grew, in memory or swapped: 0 unless the peaks of
+    /// all quarters of the time rise, or all fall; `None` if unknown.
     #[serde(rename = "growth_bytes_per_second")]
-    pub growth: f64,
+    pub growth: Option<f64>,
     /// The intervals.
     pub intervals: Vec<Interval>,
 }
@@ -195,11 +202,12 @@ impl Probe {
         let share = |one: &Interval| (one.returned as f64 - usual).max(0.0) / one.reclaimed as f64;
         let came_back = |one: &Interval| one.reclaimed >= self.page && share(one) >= HOT_SHARE;
         let left = self.left();
+        let affordable = (left / 2.0 / self.refault_cost()) as u64 * self.page;
         let ending = if last(RETURNED_STEPS, &came_back) {
             Some(Ending::Found)
         } else if last(REFUSED_STEPS, &|one| one.reclaimed < MIN_STEP / 4) {
             Some(Ending::NotReclaimable)
-        } else if left <= RESERVE * self.allowed {
+        } else if left <= RESERVE * self.allowed || affordable < MIN_STEP {
             Some(Ending::BudgetSpent)
         } else if made + RECOVERY_INTERVALS >= self.max_intervals {
             Some(Ending::TimeOver)
@@ -219,9 +227,14 @@ impl Probe {
             }
         }
         let memory = self.states.last().map_or(0, |state| state.memory);
-        let affordable = (left / 2.0 / self.refault_cost()) as u64 * self.page;
         self.step = self.step.min(memory / MAX_STEP_DIVISOR).min(affordable).max(MIN_STEP);
         Action::Reclaim(self.step)
+    }
+
+    /// Seconds of stall in an interval from which the rest of its step is not to be reclaimed: what a
+    /// refault costs is known only then.
+    pub fn step_limit(&self) -> f64 {
+        (STEP_SHARE * self.left()).max(0.0)
     }
 
     /// Seconds that the tasks may still stall.
@@ -282,19 +295,29 @@ impl Probe {
             return None;
         }
         let ending = self.recovering.map_or(Ending::TimeOver, |(_, ending)| ending);
-        let sum = |of: fn(&Interval) -> u64| self.intervals.iter().map(of).sum::<u64>() as f64;
-        let usual = self.returned_before() * self.intervals.len() as f64;
-        let returned = (sum(|one| one.returned) - usual).clamp(0.0, sum(|one| one.reclaimed));
-        let growth = last.memory as f64 - first.memory as f64 + sum(|one| one.reclaimed) - returned;
+        // Tasks that take and release memory by turns need what they have at most.
+        let recent = self.states.iter().rev().take(RECOVERY_INTERVALS).map(|state| state.memory).max();
         Some(Need {
             ending,
-            needed: if ending == Ending::ShortAlready { first.memory } else { last.memory },
+            needed: if ending == Ending::ShortAlready { first.memory } else { recent? },
             before: first.memory,
             stall: self.stalled() / elapsed,
             stall_before: self.stall_before(),
-            growth: growth / elapsed,
+            growth: self.growth(elapsed),
             intervals: self.intervals.clone(),
         })
+    }
+
+    /// Bytes per second by which anonymous memory grew.
+    fn growth(&self, elapsed: f64) -> Option<f64> {
+        let held = self.states.iter().map(|state| state.anonymous).collect::<Option<Vec<u64>>>()?;
+        let quarters = held.chunks(held.len().div_ceil(4).max(1));
+        let peaks: Vec<f64> =
+            quarters.filter_map(|part| part.iter().max()).map(|&peak| peak as f64).collect();
+        let (first, last) = (peaks.first()?, peaks.last()?);
+        let rises = peaks.is_sorted_by(|a, b| a < b) || peaks.is_sorted_by(|a, b| a > b);
+        // From the end of the first quarter to that of the last.
+        Some(if rises && peaks.len() > 1 { (last - first) / (0.75 * elapsed) } else { 0.0 })
     }
 }
 
@@ -311,6 +334,7 @@ mod tests {
         hot: u64,
         hot_out: u64,
         cold: u64,
+        cold_out: u64,
         fixed: u64,
         skill: f64,
         refaults: u64,
@@ -332,6 +356,7 @@ mod tests {
             let pages = bytes / PAGE;
             let cold = ((pages as f64 * self.skill) as u64).min(self.cold);
             self.cold -= cold;
+            self.cold_out += cold;
             let hot = (pages - cold).min(self.hot - self.hot_out);
             self.hot_out += hot;
             before - self.memory()
@@ -352,6 +377,7 @@ mod tests {
             let state = State {
                 second: f64::from(second),
                 memory: cgroup.memory(),
+                anonymous: Some(cgroup.memory() + (cgroup.hot_out + cgroup.cold_out) * PAGE),
                 refaults: cgroup.refaults,
                 stalled: psi.then_some(cgroup.stalled),
             };
@@ -370,6 +396,7 @@ mod tests {
             hot,
             hot_out: 0,
             cold,
+            cold_out: 0,
             fixed: 0,
             skill: 1.0,
             refaults: 0,
@@ -406,21 +433,59 @@ mod tests {
         let mut probe = Probe::new(60, 1.0, 0.01, PAGE);
         let mut second = 0.0;
         loop {
-            let state = State { second, memory: 1 << 20, refaults: 0, stalled: Some(second / 10.0) };
+            let stalled = Some(second / 10.0);
+            let state = State { second, memory: 1 << 20, anonymous: None, refaults: 0, stalled };
             match probe.next(state, 0) {
                 Action::Reclaim(_) => panic!("a step of tasks that stall for a tenth of the time"),
                 Action::Wait => second += 1.0,
                 Action::End => break,
             }
         }
-        assert_eq!(probe.need().unwrap().ending, Ending::ShortAlready);
+        let need = probe.need().unwrap();
+        assert_eq!((need.ending, need.growth), (Ending::ShortAlready, None), "growth that is not known");
+    }
+
+    #[test]
+    fn a_step_may_take_a_fifth_of_what_is_left_of_the_budget() {
+        let mut probe = Probe::new(60, 1.0, 0.01, PAGE);
+        let close = |limit: f64, wanted: f64| assert!((limit - wanted).abs() < 1e-9, "{limit} {wanted}");
+        close(probe.step_limit(), 0.12);
+        for second in 0..8 {
+            let stalled = if second > 6 { 0.1 } else { 0.0 };
+            let state = State {
+                second: f64::from(second),
+                memory: 1 << 26,
+                stalled: Some(stalled),
+                ..State::default()
+            };
+            probe.next(state, if second > 5 { 1 << 20 } else { 0 });
+        }
+        close(probe.step_limit(), 0.1);
+        probe.next(State { second: 8.0, memory: 1 << 26, stalled: Some(5.0), ..State::default() }, 1 << 20);
+        close(probe.step_limit(), 0.0);
     }
 
     #[test]
     fn a_leak_grows_and_is_not_needed() {
         let need = search(&mut Cgroup { leak: 100, ..cgroup(10_000, 10_000) }, 120, true);
-        assert!((need.growth / (100 * PAGE) as f64 - 1.0).abs() < 0.05, "{}", need.growth);
+        let growth = need.growth.unwrap();
+        assert!((growth / (100 * PAGE) as f64 - 1.0).abs() < 0.05, "{growth}");
         assert!(need.needed < 13_000 * PAGE, "{}", need.needed);
+    }
+
+    #[test]
+    fn tasks_that_take_and_release_memory_need_their_peak_and_do_not_grow() {
+        let mut probe = Probe::new(60, 1.0, 0.01, PAGE);
+        for second in 0.. {
+            let memory = [40_000, 60_000, 20_000][second % 3] * PAGE;
+            let second = second as f64;
+            let state = State { second, memory, anonymous: Some(memory), refaults: 0, stalled: Some(0.0) };
+            if probe.next(state, 0) == Action::End {
+                break;
+            }
+        }
+        let need = probe.need().unwrap();
+        assert_eq!((need.needed, need.growth), (60_000 * PAGE, Some(0.0)));
     }
 
     #[test]

@@ -13,6 +13,7 @@ use std::{fs, thread};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
+use pagelab_kernel::cgroup::Group;
 use pagelab_kernel::{settings, swap_area, zram};
 
 use super::{marked, others};
@@ -170,6 +171,8 @@ impl Undo {
                 other => other.map(|()| true),
             },
             Self::RemoveZram { device, bytes } => zram::remove(*device, *bytes, timeout),
+            // The cgroup was removed.
+            Self::Restore { path, .. } if path.ends_with(Group::HIGH) && !path.exists() => Ok(false),
             Self::Restore { path, value } => settings::restore(path, value),
         }
     }
@@ -315,6 +318,7 @@ mod tests {
             Undo::SwapOff { path: folder.path().join("pagelab-12-0.swap") },
             restore("/proc/sys/vm/swappiness"),
             restore("/sys/kernel/mm/transparent_hugepage/enabled"),
+            restore("/sys/fs/cgroup/web.slice/memory.high"),
             cgroup("/no/such/place/pagelab-12-0"),
             Undo::EndProcesses { run: "pagelab-12-0".into() },
         ] {
@@ -352,6 +356,7 @@ mod tests {
             Undo::RemoveCgroup { path: path.clone() },
             Undo::RemoveFile { path: path.clone() },
             Undo::RemoveZram { device: 4_000_000, bytes: 1 },
+            Undo::Restore { path: path.join(Group::HIGH), value: "max".into() },
         ] {
             assert!(!undo.perform(TIMEOUT).unwrap(), "{undo:?}");
         }

@@ -42,7 +42,10 @@ pub fn render(samples: &[Sample]) -> String {
         let unit = if kind == Type::Info { "" } else { unit_name(sample.unit) };
         let name = family_name(sample.module, &sample.statistic, unit);
         let family = families.entry(name).or_insert_with(|| {
-            let source = sources.get(sample.module).copied().unwrap_or("a file of --extra");
+            let source = sources.get(sample.module).copied().unwrap_or(match sample.module {
+                "need" => "runs of pagelab need in the notebook",
+                _ => "a file of --extra",
+            });
             let help = format!("{} of module {}, from {source}", sample.statistic, sample.module);
             Family { help, kind, unit, samples: Vec::new() }
         });
@@ -134,6 +137,7 @@ fn label_names(module: &str) -> (Option<&'static str>, Option<&'static str>) {
         "pressure" => (None, Some("resource")),
         "settings" => (None, Some("area")),
         "extra" => (None, Some("series")),
+        "need" => (None, Some("of")),
         "vmstat" | "meminfo" | "zswap" | "system" => (None, None),
         _ => (Some("number"), Some("name")),
     }

@@ -2,8 +2,8 @@
 
 use crate::experiments::declared_metrics;
 use crate::experiments::{
-    addressing, bandwidth, clock, command, curve, faultscale, fileread, fragment, ksm, latency, neighbour,
-    oom, paging, reclaim, tier, tracing, vmtest,
+    addressing, bandwidth, clock, command, curve, faultscale, fileread, fragment, ksm, latency, need,
+    neighbour, oom, paging, reclaim, tier, tracing, vmtest,
 };
 use crate::metrics::{MetricId, SHARED, current};
 use crate::tables::TableId;
@@ -42,6 +42,7 @@ pub fn tables() -> impl Iterator<Item = TableId> {
         reclaim::tables::ALL,
         fragment::tables::ALL,
         curve::tables::ALL,
+        need::tables::ALL,
         tracing::tables::ALL,
     ]
     .into_iter()

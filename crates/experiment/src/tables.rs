@@ -19,6 +19,7 @@ pub use crate::experiments::fileread::tables::*;
 pub use crate::experiments::fragment::tables::*;
 pub use crate::experiments::ksm::tables::*;
 pub use crate::experiments::latency::tables::*;
+pub use crate::experiments::need::tables::*;
 pub use crate::experiments::neighbour::tables::*;
 pub use crate::experiments::oom::tables::*;
 pub use crate::experiments::paging::tables::*;

@@ -26,6 +26,9 @@ pub struct Held {
     pub has_swap: bool,
     /// Whether the kernel reports the pressure of the cgroup.
     pub has_pressure: bool,
+    /// The lowest limit of the cgroup and of those above it, bytes; `None` without one.
+    #[serde(rename = "limit_bytes")]
+    pub limit: Option<u64>,
 }
 
 /// The memory of a process that was referenced within some time.
@@ -104,10 +107,25 @@ pub fn answer(name: &str, need: &Need, held: &Held) -> String {
         percent(need.stall),
         percent(need.stall_before)
     );
-    let minute = need.growth * 60.0;
-    if minute.abs() > MIN_GROWTH * need.before as f64 {
+    let minute = need.growth.unwrap_or(0.0) * 60.0;
+    let is_steady = minute.abs() <= MIN_GROWTH * need.before as f64;
+    if !is_steady {
         let word = if minute > 0.0 { "grew" } else { "shrank" };
-        answer += &format!(" Apart from that it {word} by {} per minute.", text::bytes(minute.abs()));
+        answer += &format!(
+            " Its anonymous memory, swapped memory included, {word} by {} per minute, so it has no steady need.",
+            text::bytes(minute.abs())
+        );
+    }
+    if let Some(limit) = held.limit {
+        let left = limit.saturating_sub(intervals.last().map_or(0, |last| last.memory)) as f64;
+        answer += &match minute {
+            _ if is_steady || minute < 0.0 => format!(" Its limit is {}.", bytes(limit)),
+            minute => format!(
+                " At this rate it fills its limit of {} in {}.",
+                bytes(limit),
+                text::duration(left / minute * 60e9)
+            ),
+        };
     }
     if let (Some(anonymous), Some(files)) = (held.anonymous, held.files) {
         answer +=
@@ -250,7 +268,7 @@ mod tests {
             before: 72 << 20,
             stall: 0.0012,
             stall_before: 0.0,
-            growth: 0.0,
+            growth: Some(0.0),
             intervals: vec![interval(1.0, 72 << 20), interval(27.0, 24 << 20)],
         }
     }
@@ -270,8 +288,14 @@ mod tests {
         assert!(of(Ending::BudgetSpent).starts_with("web needs about 24 MiB"));
         let without = answer("web", &need(Ending::NotReclaimable), &Held::default());
         assert!(without.contains("There is no swap") && without.contains("no pressure (PSI)"), "{without}");
-        let leaking = Need { growth: f64::from(1 << 20), ..need(Ending::Found) };
-        assert!(answer("web", &leaking, &held).contains("it grew by 60 MiB per minute"));
+        let leaking = Need { growth: Some(f64::from(1 << 20)), ..need(Ending::Found) };
+        let grows = answer("web", &leaking, &held);
+        assert!(grows.contains("grew by 60 MiB per minute, so it has no steady need."), "{grows}");
+        let limited = Held { limit: Some(84 << 20), ..held };
+        let grows = answer("web", &leaking, &limited);
+        assert!(grows.contains("it fills its limit of 84 MiB in 60 s"), "{grows}");
+        let steady = answer("web", &need(Ending::Found), &limited);
+        assert!(steady.contains("Its limit is 84 MiB.") && !steady.contains("steady need"), "{steady}");
     }
 
     #[test]

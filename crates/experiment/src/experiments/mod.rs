@@ -14,6 +14,7 @@ pub mod forkstorm;
 pub mod fragment;
 pub mod ksm;
 pub mod latency;
+pub mod need;
 pub mod neighbour;
 pub mod oom;
 pub mod paging;
@@ -47,6 +48,7 @@ pub use forkstorm::{Child, Forkstorm};
 pub use fragment::Fragment;
 pub use ksm::Ksm;
 pub use latency::Latency;
+pub use need::Need;
 pub use neighbour::Neighbour;
 pub use oom::Oom;
 pub use paging::{Backing, Paging, Touch};
@@ -71,7 +73,7 @@ macro_rules! declared_metrics {
 
 declared_metrics! {
     paging vmtest clock command forkstorm faultscale fileread latency addressing neighbour bandwidth ksm
-    tier oom reclaim fragment curve
+    tier oom reclaim fragment curve need
 }
 
 /// Makes the enum of the experiments and what follows from their list. A line is a variant, the
@@ -246,6 +248,9 @@ experiments! {
     /// The working set over time (`pagelab wss`).
     #[command(skip)]
     Wss(WorkingSet),
+    /// The memory that running tasks need (`pagelab need`).
+    #[command(skip)]
+    Need(Need),
 }
 
 impl Experiment {

@@ -75,9 +75,10 @@ pub fn perform(
         | Experiment::Trace(_)
         | Experiment::Replay(_)
         | Experiment::Mrc(_)
-        | Experiment::Wss(_) => Err(Failure::unsupported(
+        | Experiment::Wss(_)
+        | Experiment::Need(_) => Err(Failure::unsupported(
             "this has no load to run",
-            "use pagelab record, trace, replay, mrc or wss",
+            "use pagelab record, trace, replay, mrc, wss or need",
         )),
     }
 }

@@ -36,11 +36,13 @@ const PROGRAM: &str = "Options for a program";
   sudo pagelab need 1234 --for 300               # a running process
   sudo pagelab need web --watch 600 --json
 ",
-    after_help = "A running cgroup (version 2, Linux 5.19 and later): pagelab reclaims a little of its memory per second \
+    after_help = "A running cgroup (version 2): pagelab reclaims a little of its memory per second \
 through memory.reclaim and watches how much comes back. Memory in use comes back; the rest is not needed. The measurement \
-makes the tasks stall for at most --max-stall of --for. It changes no setting, so there is nothing to undo. Memory that is \
-used more rarely than --for counts as not needed. Without swap the kernel cannot reclaim anonymous memory, so all of it \
-counts as needed.
+makes the tasks stall for at most --max-stall of --for; a single step can exceed that where a page takes more than 2 ms \
+to come back, and is then the last. It changes no setting. Before Linux 5.19 there is no \
+memory.reclaim: pagelab lowers memory.high for each step and restores it at once, after a kill -9 at its next start. \
+Anonymous memory that grows throughout has no steady need, and the answer says so. Memory that is used more rarely \
+than --for counts as not needed. Without swap the kernel cannot reclaim anonymous memory, so all of it counts as needed.
 
 A running process: pagelab clears the accessed bits of its pages and counts the private pages that are referenced within \
 --for. The result is a lower bound: the bits do not show files that the process reads with read(2), kernel memory, or \
@@ -48,9 +50,12 @@ shared pages. If the process is alone in a cgroup of version 2, pagelab measures
 
 A program runs first under a limit that it does not meet, then under smaller ones, ten to twenty times in all. It must do \
 the same each time and end by itself. pagelab judges a limit by the pages that the program fetched again and by its stall \
-time (PSI) rather than by elapsed time, which other load changes. Without a cgroup of version 2 with PSI, the stall is an \
+time (PSI) rather than by elapsed time, which other load changes. Without cgroups of version 2 and PSI, the stall is an \
 estimate: those pages times the lowest measured cost of one. Pages of files that are cached before the first run are not \
-charged to the program. Ctrl-C ends the search and undoes everything."
+charged to the program. Ctrl-C ends the search and undoes everything.
+
+Each measurement of a running process or cgroup is a repetition of one run in the notebook. Its note has the answer. \
+'pagelab export --listen localhost:9750 need' serves the newest of each as Prometheus gauges."
 )]
 pub struct Arguments {
     /// The running process (its number) or cgroup (its path, or the last part of it)
@@ -73,8 +78,8 @@ pub struct Arguments {
     /// Where the program runs: this host, or a guest
     #[arg(long, help_heading = PROGRAM, value_name = "TARGET", default_value = "host", conflicts_with = "of")]
     on: TargetSpec,
-    /// What the names of the runs begin with
-    #[arg(long, help_heading = PROGRAM, value_name = "NAME", conflicts_with = "of")]
+    /// The run's name in the notebook; of a program, what the names of its runs begin with
+    #[arg(long, value_name = "NAME")]
     name: Option<String>,
     /// The file for the page of plots; none: no page
     #[arg(long, alias = "report", value_name = "FILE", default_value = "report.html")]
@@ -110,7 +115,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
 /// Of a running process or cgroup.
 fn running(of: &str, arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let html = (arguments.html.as_os_str() != "none").then_some(arguments.html.as_path());
-    let output = Output { html, json: arguments.json };
+    let output = Output { html, json: arguments.json, name: arguments.name.as_deref() };
     let folder = match of.parse::<u32>() {
         Ok(pid) => match cgroup::alone(pid) {
             Some(folder) => folder,

@@ -6,16 +6,21 @@
 //! goes). Without a selector everything is served but single threads and processes, whose coming and going
 //! would make a new time series each.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use pagelab_counters::{Selection, Tree, openmetrics};
+use pagelab_counters::{Provider, Selection, Tree, Unit, openmetrics};
+use pagelab_experiment::MetricId;
+use pagelab_experiment::experiments::Need;
+use pagelab_experiment::metrics::{NEED_LIMIT, NEED_MEMORY};
+use pagelab_notebook::Notebook;
 
 use crate::context::Context;
 use crate::failure::usage;
@@ -38,6 +43,8 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 /// Connections at once, each with a thread.
 const MAX_CONNECTIONS: usize = 512;
 const STACK: usize = 1 << 20;
+/// The gauges of a need, and the metrics that they show.
+const NEEDS: [(&str, MetricId); 2] = [("memory", NEED_MEMORY), ("limit", NEED_LIMIT)];
 /// The type of short answers.
 const PLAIN: &str = "text/plain; charset=utf-8";
 
@@ -48,7 +55,7 @@ pub fn serve(
     extra: &Extra,
     context: &Context,
 ) -> Result<ExitCode> {
-    let tree = extra.add(Tree::live())?;
+    let tree = extra.add(Tree::live())?.with(needs(context.notebook.clone()));
     let page = Arc::new(Page { selection: selection(&tree, selectors)?, tree, last: Mutex::default() });
     let interrupt = Interrupt::listen()?;
     let listener = TcpListener::bind(addresses).with_context(|| {
@@ -68,6 +75,28 @@ pub fn serve(
         thread::sleep(POLL_INTERVAL);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The newest measurements of `pagelab need`, one for each cgroup or process, from the notebook.
+fn needs(notebook: PathBuf) -> Provider {
+    Provider::new("need", "misc", "runs of pagelab need in the notebook", move |_, sink| {
+        let Ok(notebook) = Notebook::open_existing(&notebook) else { return };
+        let mut newest = BTreeMap::new();
+        for summary in notebook.list().unwrap_or_default() {
+            if let Some(need) = summary.header.experiment.parameters::<Need>().filter(|_| summary.done > 0) {
+                newest.insert(need.of.clone(), summary.id);
+            }
+        }
+        for (of, run) in newest {
+            let Some(mut group) = sink.group(0, &of) else { continue };
+            let Ok(run) = notebook.load(run) else { continue };
+            let Some(last) = run.done().last() else { continue };
+            for (name, metric) in NEEDS {
+                let value = last.observations.metric(metric).map(|bytes| bytes.max(0.0) as u64);
+                group.gauge(name, value, Unit::Bytes);
+            }
+        }
+    })
 }
 
 fn selection(tree: &Tree, selectors: &[String]) -> Result<Selection> {

@@ -33,6 +33,7 @@ pub fn tests() -> Vec<Test> {
         a_real_shortage_is_named_with_its_victim_and_its_hog: LIMITS, DELAYS, ALONE;
         the_counters_are_served_to_prometheus;
         a_real_prometheus_scrapes_the_counters: PROMETHEUS;
+        the_newest_need_is_served_beside_its_limit;
         a_recording_is_kept_and_drawn;
         a_killed_recording_keeps_what_it_saw;
         the_accounting_switch_is_put_back_even_after_a_kill: DELAYS_OFF, ALONE;
@@ -524,9 +525,44 @@ fn the_counters_are_served_to_prometheus() {
     assert!(missing.starts_with("HTTP/1.1 404"), "{missing}");
 }
 
+/// Keeps a run of what this process needs; the line that serves it.
+fn keep_need(lab: &Lab) -> String {
+    let of = std::process::id();
+    lab.ok(&format!("need {of} --for 12 --html none"));
+    let kept = lab.json("export @1 --format json");
+    let metrics = kept["runs"][0]["repetitions"][0]["observations"]["metrics"].as_array().unwrap();
+    let need = metrics.iter().find(|metric| metric["name"] == "need.memory").unwrap();
+    let bytes = need["value"].as_f64().unwrap();
+    assert!(bytes > 0.0, "{kept}");
+    format!("pagelab_need_memory_bytes{{of=\"{of}\"}} {bytes}")
+}
+
+fn the_newest_need_is_served_beside_its_limit() {
+    let lab = Lab::new();
+    let line = keep_need(&lab);
+    // Whether or not this process has one.
+    let notebook = rusqlite::Connection::open(lab.path("pagelab.db")).unwrap();
+    let limited = notebook.execute("UPDATE metric SET value = 123456789 WHERE name = 'need.limit'", []);
+    assert_eq!(limited.unwrap(), 1);
+    drop(notebook);
+    let address = "127.0.0.1:19753";
+    let server = Running::start(&lab, &format!("export --listen {address} need"));
+    eventually("the server answers", || get(address, "/").is_some());
+    let text = get(address, "/metrics").unwrap();
+    drop(server);
+    let limit = line.replace("memory_bytes", "limit_bytes");
+    let limit = format!("{} 123456789", limit.split_once(' ').unwrap().0);
+    for wanted in
+        [&*line, &*limit, "# TYPE pagelab_need_memory_bytes gauge", "runs of pagelab need in the notebook"]
+    {
+        assert!(text.contains(wanted), "{wanted}\n{text}");
+    }
+}
+
 fn a_real_prometheus_scrapes_the_counters() {
     let program = pagelab_testing::prometheus().unwrap();
     let lab = Lab::new();
+    let (need, bytes) = keep_need(&lab).split_once(' ').map(|(a, b)| (a.to_owned(), b.to_owned())).unwrap();
     let _server = Running::start(&lab, "export --listen 127.0.0.1:19751");
     let alerts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/how-to/prometheus-alerts.yml");
     let checked =
@@ -557,6 +593,9 @@ fn a_real_prometheus_scrapes_the_counters() {
     eventually("Prometheus has evaluated every rule", || rules().matches("\"health\":\"ok\"").count() == 7);
     assert!(rules().matches("\"lastError\"").count() == 0, "{}", rules());
     let faults = faults();
+    let name = need.split('{').next().unwrap();
+    let kept = get(address, &format!("/api/v1/query?query={name}")).unwrap_or_default();
+    assert!(kept.contains(&format!("\"{bytes}\"")), "{need} {bytes}: {kept}");
     let targets = get(address, "/api/v1/targets").unwrap_or_default();
     assert!(faults.is_some_and(|text| text.contains("\"status\":\"success\"")), "{targets}");
     assert!(targets.contains("\"health\":\"up\"") && targets.contains("\"lastError\":\"\""), "{targets}");

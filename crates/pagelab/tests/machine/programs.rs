@@ -17,6 +17,7 @@ pub fn tests() -> Vec<Test> {
         a_shell_opens_in_a_guest: KERNELS;
         the_need_of_a_running_cgroup_is_what_it_uses: KERNELS, CC;
         the_need_of_a_running_process_is_at_least_what_it_uses: CC;
+        a_process_that_ends_meanwhile_is_an_error;
         what_does_not_run_has_no_need;
     }
 }
@@ -208,22 +209,57 @@ int main(int count, char **words) {
 }
 "#;
 
-/// 24 MiB are used and 48 are not; a cgroup that is removed meanwhile is an error.
+/// Loaded by a program, it hides memory.reclaim from it, as on Linux before 5.19.
+const HIDE: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+int statx(int folder, const char *path, int flags, unsigned mask, struct statx *found) {
+  size_t length = path ? strlen(path) : 0;
+  if (length > 14 && !strcmp(path + length - 14, "memory.reclaim")) { errno = ENOENT; return -1; }
+  int (*real)(int, const char *, int, unsigned, struct statx *) = dlsym(RTLD_NEXT, "statx");
+  return real(folder, path, flags, mask, found);
+}
+"#;
+
+/// 24 MiB are used and 48 are not, with and without memory.reclaim; memory.high is restored even after
+/// a kill -9. A cgroup that is removed meanwhile, one without memory controller, and one that this user
+/// may not write are errors.
 fn the_need_of_a_running_cgroup_is_what_it_uses() {
     let lab = Lab::new();
     lab.compile("hot", HOT, &["-static"]);
+    lab.compile("hide.so", HIDE, &["-shared", "-fPIC"]);
     let own = Command::new("strip").arg("-o").arg(lab.path("pl")).arg(env!("CARGO_BIN_EXE_pagelab")).status();
     assert!(own.unwrap().success());
     let script = "#!/bin/sh
 set -e
 echo +memory > /sys/fs/cgroup/cgroup.subtree_control
-mkdir /sys/fs/cgroup/web /sys/fs/cgroup/gone
+mkdir /sys/fs/cgroup/web /sys/fs/cgroup/old /sys/fs/cgroup/gone /sys/fs/cgroup/old/inner state
+export PAGELAB_STATE_DIR=state
 sh -c 'echo 0 > /sys/fs/cgroup/web/cgroup.procs; exec ./hot 24 48 600' &
 sleep 4
 ./pl need web --for 90 --html none >answer
 read -r line <answer; echo \"<$line>\" >&2
 ./pl need $! --for 20 --html none >answer
 read -r line <answer; echo \"<$line>\" >&2
+exec 3>&2 2>/dev/null
+sh -c 'echo 0 > /sys/fs/cgroup/old/cgroup.procs; exec ./hot 24 48 600' &
+sleep 4
+high=/sys/fs/cgroup/old/memory.high
+LD_PRELOAD=./hide.so ./pl need old --for 90 --html none >answer 2>problem
+read -r line <answer; echo \"<$line>\" >&3
+read -r value <$high; echo \"<high $value>\" >&3
+LD_PRELOAD=./hide.so ./pl need old --for 20 --html none &
+sleep 3
+kill -9 $!
+echo 50000000 >$high
+./pl list
+read -r value <$high; echo \"<high $value>\" >&3
+exec 2>&3
+./pl need old/inner --for 12 --html none || echo \"<inner $?>\" >&2
+setpriv --reuid=65534 ./pl need web --for 12 --html none || echo \"<nobody $?>\" >&2
 ./pl need / --for 20 --html none || echo \"<root $?>\" >&2
 ./pl need gone --for 20 --html none &
 sleep 3
@@ -239,10 +275,20 @@ exit 9
     let said = lab.refuses(&format!("{line} {on} -- ./script"), 3, &[]);
     let needs: Vec<f64> = said
         .split("<web needs ")
+        .chain(said.split("<old needs ").skip(1))
         .skip(1)
-        .map(|rest| rest.split(' ').next().and_then(|mib| mib.parse().ok()).expect(&said))
+        .map(|rest| {
+            rest.trim_start_matches("about ").split(' ').next().and_then(|mib| mib.parse().ok()).expect(&said)
+        })
         .collect();
-    assert_eq!(needs.len(), 2, "the second by the process that is alone in it: {said}");
+    assert_eq!(needs.len(), 3, "by name, by the process that is alone in it, by memory.high: {said}");
+    // The first as it was found, the second by the next start after a kill.
+    assert_eq!(said.matches("<high max>").count(), 2, "{said}");
+    assert!(said.contains("old/inner has no memory controller") && said.contains("<inner 3>"), "{said}");
+    assert!(
+        said.contains("cannot write /sys/fs/cgroup/web/memory.reclaim") && said.contains("<nobody 3>"),
+        "{said}"
+    );
     assert!(needs.iter().all(|need| (24.0..24.0 * 1.1).contains(need)), "{said}");
     assert!(said.contains("the cgroup /sys/fs/cgroup/gone was removed"), "{said}");
     assert!(said.contains("<status 3>"), "{said}");
@@ -276,6 +322,26 @@ fn the_need_of_a_running_process_is_at_least_what_it_uses() {
     );
     assert!(of(last, "upper_bound_bytes") >= 16.0 && of(last, "resident_bytes") >= 40.0, "{last}");
     assert!(std::fs::read_to_string(lab.path("need.html")).unwrap().contains("Referenced memory by age"));
+    // It is kept.
+    lab.shows("list", &["need"]);
+    lab.shows("show @1", &["need.memory", "needs at least"]);
+    lab.ok("report @1 -o kept.html");
+    let page = std::fs::read_to_string(lab.path("kept.html")).unwrap();
+    assert!(page.contains("need: memory") && page.contains("needs at least"), "{page}");
+    let kept = lab.json("export @1 --format json");
+    assert!(kept.to_string().contains("need.memory"), "{kept}");
+}
+
+/// Whether or not its parent has asked how it ended.
+fn a_process_that_ends_meanwhile_is_an_error() {
+    let lab = Lab::new();
+    for is_reaped in [true, false] {
+        let mut short = Command::new("sleep").arg("3").spawn().unwrap();
+        let id = short.id();
+        let reaped = is_reaped.then(|| std::thread::spawn(move || short.wait().unwrap()));
+        lab.refuses(&format!("need {id} --for 12 --html none"), 3, &[&format!("the process {id} ended")]);
+        assert!(reaped.is_none_or(|thread| thread.join().unwrap().success()));
+    }
 }
 
 fn what_does_not_run_has_no_need() {

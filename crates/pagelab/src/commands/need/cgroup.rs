@@ -1,33 +1,40 @@
 //! How much memory a running cgroup needs: has the kernel reclaim a little of it at a time.
 
+use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow};
 use pagelab_analysis::probe::{Action, Need, Probe, State};
+use pagelab_confine::{Confinement, Problem, SetUp, Turn};
+use pagelab_experiment::build::Sheet;
+use pagelab_experiment::{metrics, tables};
 use pagelab_kernel::cgroup::Group;
 use pagelab_kernel::hierarchy::{self, Version};
 use pagelab_kernel::region::page_size;
+use pagelab_reference::room;
 use pagelab_report::need::{self, Held};
 use serde_json::json;
 
-use super::running::{Output, Running, wait};
+use super::running::{Output, Record, Running, wait};
 use crate::context::Context;
-use crate::failure::usage;
+use crate::failure::{CommandError, usage};
 use crate::interrupt::Interrupt;
 use crate::output::{SCHEMA_VERSION, print_json, say, sentences};
 use crate::page;
 
 /// The length of an interval.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// The parts of an interval: the memory in use is read in each, and a part of the step reclaimed.
+const SAMPLES: u32 = 5;
 /// The most folders that a search for a cgroup reads.
 const MAX_FOLDERS: usize = 100_000;
 
 /// The folder of the cgroup `name`: a path, or the last part of one.
 ///
 /// # Errors
-/// When there is none, or several, or its memory cannot be reclaimed on request.
+/// When there is none, or several, or it has no memory controller.
 pub fn find(name: &str) -> Result<PathBuf> {
     let mount = unified()?;
     let path = Path::new(name);
@@ -57,35 +64,27 @@ fn unified() -> Result<PathBuf> {
     match hierarchy::hierarchy() {
         Some(found) if found.version == Version::Two => Ok(found.mount),
         Some(_) => Err(anyhow!(
-            "the memory controller of this machine is of cgroup version 1, which does not reclaim on request\n\
+            "the memory controller of this machine is of cgroup version 1, which does not reclaim in steps\n\
              hint: give a process: pagelab need PID"
         )),
         None => Err(anyhow!("this machine has no memory controller\nhint: give a process: pagelab need PID")),
     }
 }
 
-/// The folder, if it is a cgroup whose memory can be reclaimed on request.
+/// The folder, if it is a cgroup whose memory can be reclaimed.
 fn check(folder: PathBuf) -> Result<PathBuf> {
     let name = folder.display();
-    let [is_charged, is_reclaimed] =
-        ["memory.current", Group::RECLAIM].map(|file| folder.join(file).exists());
-    if is_charged && is_reclaimed {
-        return Ok(folder);
-    }
     // The root has no parent to charge: it holds what no other cgroup does.
     if !folder.join("cgroup.events").exists() {
         return Err(usage(format!("{name} is the root of all cgroups\nhint: name a cgroup below it")));
     }
-    Err(if is_charged {
-        anyhow!(
-            "{name} has no memory.reclaim\nhint: use Linux 5.19 or later, or give a process: pagelab need PID"
-        )
-    } else {
-        anyhow!(
-            "{name} has no memory controller\nhint: enable it: echo +memory > {}/cgroup.subtree_control",
-            folder.parent().unwrap_or(&folder).display()
-        )
-    })
+    if folder.join("memory.current").exists() {
+        return Ok(folder);
+    }
+    Err(anyhow!(
+        "{name} has no memory controller\nhint: enable it: echo +memory > {}/cgroup.subtree_control",
+        folder.parent().unwrap_or(&folder).display()
+    ))
 }
 
 /// The cgroups whose path ends in this name.
@@ -108,8 +107,7 @@ fn named(mount: &Path, name: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The cgroup of version 2 in which the process is alone, if its memory can be reclaimed on
-/// request.
+/// The cgroup of version 2 in which the process is alone, if it has the memory controller.
 pub fn alone(pid: u32) -> Option<PathBuf> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).ok()?;
     let path = text.lines().find_map(|line| line.strip_prefix("0::/"))?;
@@ -132,10 +130,16 @@ pub fn run(folder: &Path, running: Running, output: Output<'_>, context: &Contex
             need::percent(running.max_stall)
         );
     }
+    let mut record = None;
     let mut first: Option<u64> = None;
     loop {
         let need = measure(folder, running, interrupt)?;
         let held = held(folder);
+        let record = match &mut record {
+            Some(record) => record,
+            None => record.insert(Record::begin(path(folder), running, output, context)?),
+        };
+        keep(record, &name, &need, &held)?;
         if first.is_none() || output.json {
             print(&name, &need, &held, running, output, context)?;
         } else {
@@ -147,37 +151,105 @@ pub fn run(folder: &Path, running: Running, output: Output<'_>, context: &Contex
     }
 }
 
-/// One search.
+/// Its path below the mount.
+fn path(folder: &Path) -> String {
+    let below = hierarchy::mount().and_then(|mount| Some(folder.strip_prefix(mount).ok()?.to_owned()));
+    below.as_deref().unwrap_or(folder).display().to_string()
+}
+
+/// One search. Where the kernel does not reclaim on request, `memory.high` is in the journal.
 fn measure(folder: &Path, running: Running, interrupt: Interrupt) -> Result<Need> {
     let group = Group::new(folder);
-    let removed = || anyhow!("the cgroup {} was removed", folder.display());
+    let file = folder.join(if group.can_reclaim() { Group::RECLAIM } else { Group::HIGH });
+    let refused = |error: std::io::Error| match error.kind() {
+        _ if !folder.exists() => removed(folder),
+        std::io::ErrorKind::PermissionDenied => {
+            anyhow!("cannot write {}\nhint: run as root or as the owner of the cgroup", file.display())
+        }
+        _ => anyhow!("cannot write {}: {error}", file.display()),
+    };
+    OpenOptions::new().write(true).open(&file).map_err(refused)?;
+    if group.can_reclaim() {
+        return search(group, running, interrupt, &refused);
+    }
+    let set_up = SetUp { saved: vec![file.clone()], ..SetUp::default() };
+    let _turn = Turn::wait(&set_up, &mut |_| interrupt.requested()).map_err(problem)?;
+    let confinement = Confinement::set_up(&set_up, room::available()).map_err(problem)?;
+    let found = search(group, running, interrupt, &refused);
+    match confinement.undo().pop() {
+        Some(left) => found.and(Err(anyhow!(left))),
+        None => found,
+    }
+}
+
+fn removed(folder: &Path) -> anyhow::Error {
+    anyhow!("the cgroup {} was removed", folder.display())
+}
+
+fn problem(problem: Problem) -> anyhow::Error {
+    match problem {
+        Problem::Unavailable(what, remedy) | Problem::Refused(what, remedy) => {
+            anyhow!("{what}\nhint: {remedy}")
+        }
+        Problem::Failed(what, error) => anyhow!("{what}: {error}"),
+        Problem::Interrupted => CommandError::Stopped.into(),
+    }
+}
+
+/// The steps.
+fn search(
+    group: Group<'_>,
+    running: Running,
+    interrupt: Interrupt,
+    refused: &dyn Fn(std::io::Error) -> anyhow::Error,
+) -> Result<Need> {
+    let removed = || removed(group.path());
     let interval = INTERVAL.as_secs_f64();
     let intervals = (f64::from(running.seconds) / interval) as usize;
     let mut probe = Probe::new(intervals, interval, running.max_stall, page_size() as u64);
+    let stalled = || group.stalled().map(|ns| ns as f64 / 1e9);
     let (begun, mut reclaimed, mut number) = (Instant::now(), 0, 0u32);
+    let mut most = (group.charged(), group.anonymous());
     loop {
         let state = State {
             second: begun.elapsed().as_secs_f64(),
-            memory: group.charged().ok_or_else(removed)?,
+            memory: most.0.ok_or_else(removed)?,
+            anonymous: most.1,
             refaults: group.refaults().ok_or_else(removed)?,
-            stalled: group.stalled().map(|ns| ns as f64 / 1e9),
+            stalled: stalled(),
         };
-        reclaimed = match probe.next(state, reclaimed) {
+        let step = match probe.next(state, reclaimed) {
             Action::End => return probe.need().ok_or_else(removed),
             Action::Wait => 0,
-            Action::Reclaim(bytes) => group.reclaim(bytes).map_err(|error| match error.kind() {
-                std::io::ErrorKind::NotFound => removed(),
-                std::io::ErrorKind::PermissionDenied => anyhow!(
-                    "cannot write {}/{}\nhint: run as root or as the owner of the cgroup",
-                    folder.display(),
-                    Group::RECLAIM
-                ),
-                _ => anyhow!("cannot write {}/{}: {error}", folder.display(), Group::RECLAIM),
-            })?,
+            Action::Reclaim(bytes) => bytes,
         };
-        number += 1;
-        wait(begun + INTERVAL * number, interrupt)?;
+        (reclaimed, most) = (0, (None, None));
+        for _ in 0..SAMPLES {
+            let since = stalled().zip(state.stalled).map_or(0.0, |(now, before)| now - before);
+            if step > 0 && since <= probe.step_limit() {
+                reclaimed += group.reclaim(step / u64::from(SAMPLES)).map_err(refused)?;
+            }
+            number += 1;
+            wait(begun + INTERVAL / SAMPLES * number, interrupt)?;
+            most = (most.0.max(group.charged()), most.1.max(group.anonymous()));
+        }
     }
+}
+
+/// Keeps a measurement in the notebook.
+fn keep(record: &mut Record<'_>, name: &str, need: &Need, held: &Held) -> Result<()> {
+    let mut sheet = Sheet::without(tables::need::TABLE, &[tables::need::LOWER, tables::need::UPPER]);
+    for one in &need.intervals {
+        let bytes = [one.memory, one.reclaimed, one.returned].map(|bytes| Some(bytes as f64));
+        sheet.row([Some(one.second * 1e9), bytes[0], bytes[1], bytes[2], Some(one.stall)]);
+    }
+    let figures = [
+        (metrics::NEED_MEMORY, Some(need.needed as f64)),
+        (metrics::NEED_LIMIT, held.limit.map(|limit| limit as f64)),
+        (metrics::NEED_GROWTH, need.growth.map(|growth| growth * 60.0)),
+        (metrics::NEED_STALL, Some(need.stall)),
+    ];
+    record.keep(&figures, sheet, need::answer(name, need, held))
 }
 
 /// What memory the cgroup holds, and what keeps the kernel from reclaiming it.
@@ -189,6 +261,7 @@ fn held(folder: &Path) -> Held {
         files: group.stat("file"),
         has_swap: swap && group.number("memory.swap.max") != Some(0),
         has_pressure: group.stalled().is_some(),
+        limit: group.limit(),
     }
 }
 

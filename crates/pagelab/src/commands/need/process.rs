@@ -4,12 +4,16 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use pagelab_kernel::geometry;
+use pagelab_experiment::build::Sheet;
+use pagelab_experiment::metrics;
+use pagelab_experiment::tables;
+use pagelab_kernel::cgroup::Group;
 use pagelab_kernel::working_set::Process;
+use pagelab_kernel::{geometry, hierarchy};
 use pagelab_report::need::{self, Age};
 use serde_json::json;
 
-use super::running::{Output, Running, wait};
+use super::running::{Output, Record, Running, wait};
 use crate::context::Context;
 use crate::interrupt::Interrupt;
 use crate::output::{SCHEMA_VERSION, print_json, say, sentences};
@@ -30,10 +34,12 @@ pub fn run(pid: u32, running: Running, output: Output<'_>, context: &Context) ->
     if !output.json && !context.quiet {
         crate::output::remark!("watching {name} for {} s", running.seconds);
     }
+    let mut record = Record::begin(pid.to_string(), running, output, context)?;
     let mut first: Option<u64> = None;
     loop {
         let ages = measure(&process, pid, running.seconds, interrupt)?;
         let Some(last) = ages.last().copied() else { return Ok(ExitCode::SUCCESS) };
+        keep(&mut record, &name, pid, &ages)?;
         if first.is_none() || output.json {
             print(&name, &ages, running, output, context)?;
         } else {
@@ -67,6 +73,24 @@ fn measure(process: &Process, pid: u32, seconds: u32, interrupt: Interrupt) -> R
         });
     }
     Ok(ages)
+}
+
+/// Keeps a measurement in the notebook.
+fn keep(record: &mut Record<'_>, name: &str, pid: u32, ages: &[Age]) -> Result<()> {
+    let mut sheet = Sheet::without(
+        tables::need::TABLE,
+        &[tables::need::RECLAIMED, tables::need::RETURNED, tables::need::STALL],
+    );
+    for age in ages {
+        let bytes = [age.size, age.lower, age.upper].map(|bytes| Some(bytes as f64));
+        sheet.row([Some(f64::from(age.seconds) * 1e9), bytes[0], bytes[1], bytes[2]]);
+    }
+    let limit = hierarchy::memory_of(pid).and_then(|folder| Group::new(&folder).limit());
+    let figures = [
+        (metrics::NEED_MEMORY, ages.last().map(|age| age.size as f64)),
+        (metrics::NEED_LIMIT, limit.map(|limit| limit as f64)),
+    ];
+    record.keep(&figures, sheet, need::ages_answer(name, ages))
 }
 
 fn print(name: &str, ages: &[Age], running: Running, output: Output<'_>, context: &Context) -> Result<()> {

@@ -4,9 +4,16 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
+use pagelab_experiment::build::{Figure, Sheet};
+use pagelab_experiment::experiments::Need;
+use pagelab_experiment::observation::{Level, Note};
+use pagelab_experiment::{Experiment, Observation, Outcome, RunHeader, Setting, TargetSpec};
+use pagelab_notebook::{Notebook, RunId};
 
+use crate::context::Context;
 use crate::failure::CommandError;
 use crate::interrupt::Interrupt;
+use crate::output::remark;
 
 /// The heading of the options.
 const RUNNING: &str = "Options for a running process or cgroup";
@@ -32,6 +39,63 @@ pub struct Output<'a> {
     pub html: Option<&'a Path>,
     /// JSON instead of words.
     pub json: bool,
+    /// The run's name in the notebook.
+    pub name: Option<&'a str>,
+}
+
+/// The run in the notebook: a repetition for each measurement.
+pub struct Record<'a> {
+    notebook: Notebook,
+    run: RunId,
+    measurements: u32,
+    context: &'a Context,
+}
+
+impl<'a> Record<'a> {
+    /// Begins the run of measurements of `of`.
+    ///
+    /// # Errors
+    /// When the notebook cannot be written.
+    pub fn begin(of: String, running: Running, output: Output<'_>, context: &'a Context) -> Result<Self> {
+        let mut notebook = Notebook::open(&context.notebook)?;
+        let started = jiff::Timestamp::now().to_string();
+        let run = notebook.begin_run(&RunHeader {
+            name: output.name.unwrap_or_default().to_owned(),
+            batch: started.clone(),
+            experiment: Experiment::Need(Need { of, seconds: running.seconds }),
+            target: TargetSpec::host(),
+            setting: Setting::default(),
+            conditions: Vec::new(),
+            deterministic: false,
+            started,
+            pagelab: env!("CARGO_PKG_VERSION").to_owned(),
+        })?;
+        Ok(Self { notebook, run, measurements: 0, context })
+    }
+
+    /// Keeps a measurement: its figures, its table, and the answer in words.
+    ///
+    /// # Errors
+    /// When the notebook cannot be written.
+    pub fn keep(&mut self, figures: &[Figure], table: Sheet, answer: String) -> Result<()> {
+        self.measurements += 1;
+        let number = self.measurements;
+        let started = jiff::Timestamp::now().to_string();
+        let mut seen = vec![Observation::Environment(pagelab_live::harness::environment::machine())];
+        seen.extend(figures.iter().map(|(metric, value)| Observation::Metric(metric.figure(*value))));
+        seen.push(Observation::Table(table.table()));
+        seen.push(Observation::Note(Note { level: Level::Info, text: answer }));
+        let run = self.run;
+        self.notebook.together(|changes| {
+            let repetition = changes.begin_repetition(run, number, &started)?;
+            changes.finish_repetition(repetition, &seen, &Outcome::Done)
+        })?;
+        if number == 1 && !self.context.quiet {
+            let name = self.notebook.load(run)?.header.name;
+            remark!("kept in {} as {name}", self.context.notebook.display());
+        }
+        Ok(())
+    }
 }
 
 /// How often a wait looks whether the user wants to end.
