@@ -25,7 +25,7 @@ fn every_study_prints_claims_with_verdicts() {
     assert!(page.contains("Reproduced: held out "));
     let one = joined(&lab.ok("reproduce mcdougall-2005"));
     // Every fitted constant has its column, and every word its paragraph.
-    assert!(one.contains("Survive ±10%: ") && one.contains(" of 7 fitted to small-in-memory"), "{one}");
+    assert!(one.contains("Survive ±10%: ") && one.contains(" of 8 fitted to small-in-memory"), "{one}");
     for word in ["marginal", "distinct prediction", "sensitivity", "degrees of freedom", "ablation"] {
         assert!(lab.ok(&format!("explain {word}")).starts_with(&format!("{word}: ")), "{word}");
     }
