@@ -9,6 +9,7 @@ pub mod prstat;
 pub mod series;
 pub mod stat;
 pub mod vmstat;
+pub mod xcalls;
 
 use crate::select::Selection;
 

@@ -5,12 +5,12 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use pagelab_counters::views::vmstat::{self, Layout, Row};
-use pagelab_counters::views::{Width, described};
+use pagelab_counters::views::{Width, described, xcalls};
 use pagelab_kernel::bpf::pages::Pages;
 use serde_json::json;
 
 use crate::context::Context;
-use crate::output::{SCHEMA_VERSION, print_json, say};
+use crate::output::{SCHEMA_VERSION, print_json, remark, say};
 use crate::terminal;
 use crate::ticker::{Machine, Schedule, Ticker};
 
@@ -30,8 +30,11 @@ A dash is a figure that Linux does not have; apf and fpf need Linux 5.8. A scan 
 shortage by itself, because filling the page cache scans too: see 'pagelab doctor'. --trace needs root; an \
 executable is a file that a process maps executable, and its pages count in fpi and fpf too. In 80 columns \
 some columns are left out, and long figures have a letter: M or G for MiB or GiB, K or M for thousands or \
-millions.",
-        described(&vmstat::described()))
+millions.
+
+--xcalls prints one line per CPU, per second, on x86:
+{}",
+        described(&vmstat::described()), described(&xcalls::COLUMNS))
 )]
 pub struct Arguments {
     /// Paging by kind (the default; accepted for users of vmstat -p)
@@ -43,6 +46,9 @@ pub struct Arguments {
     /// Swapped in and out (si, so) instead of re and mf
     #[arg(short = 'S', long)]
     swapping: bool,
+    /// Cross-calls of each CPU: function calls and TLB flushes that others asked for
+    #[arg(long, conflicts_with_all = ["paging", "sums", "swapping", "trace"])]
+    xcalls: bool,
     /// Count the pages of executables separately
     #[arg(long, conflicts_with = "root")]
     trace: bool,
@@ -67,6 +73,9 @@ pub fn run(arguments: &Arguments, _context: &Context) -> Result<ExitCode> {
         }
         sums.iter().for_each(|(number, what)| say!("{number:>16.0} {what}"));
         return Ok(ExitCode::SUCCESS);
+    }
+    if arguments.xcalls {
+        return cross_calls(arguments);
     }
     let layout = Layout {
         narrow: terminal::width(WHOLE) != Width::Whole,
@@ -101,6 +110,39 @@ pub fn run(arguments: &Arguments, _context: &Context) -> Result<ExitCode> {
         out.flush()?;
         drop(out);
         lines += 1;
+        before = Some(now);
+        if !ticker.more() || !ticker.wait() {
+            return Ok(ExitCode::SUCCESS);
+        }
+    }
+}
+
+/// Prints every CPU's cross-calls once per interval.
+fn cross_calls(arguments: &Arguments) -> Result<ExitCode> {
+    let tree = arguments.machine.tree();
+    let mut ticker = Ticker::new(arguments.schedule, None);
+    let mut before = None;
+    loop {
+        let now = tree.read(&xcalls::selection());
+        let rows = xcalls::rows(before.as_ref(), &now);
+        if rows.is_empty() {
+            remark!("/proc/interrupts does not count cross-calls; Linux counts them on x86");
+            return Ok(ExitCode::from(3));
+        }
+        let mut out = crate::output::stdout();
+        if arguments.json {
+            let object = json!({
+                "schema_version": SCHEMA_VERSION,
+                "time": jiff::Timestamp::now().to_string(),
+                "since_boot": before.is_none(),
+                "xcalls": rows,
+            });
+            writeln!(out, "{object}")?;
+        } else {
+            write!(out, "{}", xcalls::table(&rows))?;
+        }
+        out.flush()?;
+        drop(out);
         before = Some(now);
         if !ticker.more() || !ticker.wait() {
             return Ok(ExitCode::SUCCESS);

@@ -148,6 +148,10 @@ fn vmstat_prints_a_line_an_interval() {
     assert_eq!((rows[0]["since_boot"].as_bool(), rows[1]["since_boot"].as_bool()), (Some(true), Some(false)));
     assert!(rows[1]["vmstat"]["avail"].as_f64().unwrap() > 1e6);
     assert!(rows[1]["vmstat"]["epi"].is_null());
+    let root = recorded("adapted-4.19");
+    let xcalls = lab.json(&format!("vmstat --xcalls --json --root {root}"));
+    assert_eq!(xcalls["xcalls"].as_array().unwrap().len(), 2, "{xcalls}");
+    assert!(lab.ok(&format!("vmstat --xcalls --root {root}")).contains("\nall "));
 }
 
 fn an_interval_of_vmstat_is_a_few_system_calls() {

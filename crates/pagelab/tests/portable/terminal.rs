@@ -44,7 +44,7 @@ const LINES: &[(&str, &[&str])] = &[
     ),
     ("mrc", &["mrc zipf:0.9 --pages 1000 --references 20000"]),
     ("stat", &["stat vmstat:::pgfault", "stat swaps", "stat nothing", "stat --modules"]),
-    ("vmstat", &["vmstat", "vmstat -p", "vmstat -s", "vmstat -S", "vmstat 0.2 2"]),
+    ("vmstat", &["vmstat", "vmstat -p", "vmstat -s", "vmstat -S", "vmstat --xcalls", "vmstat 0.2 2"]),
     ("iostat", &["iostat", "iostat -xn", "iostat -xnc 0.2 2"]),
     ("memstat", &["memstat", "memstat --quick", "memstat --by process", "memstat --by cgroup"]),
     (
