@@ -311,13 +311,14 @@ impl Probe {
     /// Bytes per second by which anonymous memory grew.
     fn growth(&self, elapsed: f64) -> Option<f64> {
         let held = self.states.iter().map(|state| state.anonymous).collect::<Option<Vec<u64>>>()?;
-        let quarters = held.chunks(held.len().div_ceil(4).max(1));
+        let quarter = held.len().div_ceil(4).max(1);
         let peaks: Vec<f64> =
-            quarters.filter_map(|part| part.iter().max()).map(|&peak| peak as f64).collect();
+            held.chunks(quarter).filter_map(|part| part.iter().max()).map(|&peak| peak as f64).collect();
         let (first, last) = (peaks.first()?, peaks.last()?);
         let rises = peaks.is_sorted_by(|a, b| a < b) || peaks.is_sorted_by(|a, b| a > b);
         // From the end of the first quarter to that of the last.
-        Some(if rises && peaks.len() > 1 { (last - first) / (0.75 * elapsed) } else { 0.0 })
+        let share = (held.len() - quarter) as f64 / (held.len() - 1).max(1) as f64;
+        Some(if rises && share > 0.0 { (last - first) / (share * elapsed) } else { 0.0 })
     }
 }
 

@@ -293,7 +293,7 @@ mod tests {
         assert!(grows.contains("grew by 60 MiB per minute, so it has no steady need."), "{grows}");
         let limited = Held { limit: Some(84 << 20), ..held };
         let grows = answer("web", &leaking, &limited);
-        assert!(grows.contains("it fills its limit of 84 MiB in 60 s"), "{grows}");
+        assert!(grows.contains("it fills its limit of 84 MiB in 60.0 s"), "{grows}");
         let steady = answer("web", &need(Ending::Found), &limited);
         assert!(steady.contains("Its limit is 84 MiB.") && !steady.contains("steady need"), "{steady}");
     }
