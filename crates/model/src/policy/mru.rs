@@ -59,7 +59,6 @@ impl Policy for Mru {
 mod tests {
     use pagelab_reference::Stream;
 
-    use super::*;
     use crate::policy::PolicyKind;
     use crate::replay::replay;
 
