@@ -529,10 +529,15 @@ fn the_counters_are_served_to_prometheus() {
     assert!(missing.starts_with("HTTP/1.1 404"), "{missing}");
 }
 
-/// Keeps a run of what this process needs; the line that serves it.
+/// Keeps a run of what a process of its own needs, as two tests that clear the accessed bits of one
+/// disturb each other; the line that serves it.
 fn keep_need(lab: &Lab) -> String {
-    let of = std::process::id();
-    lab.ok(&format!("need {of} --for 12 --html none"));
+    let mut busy = lab.shell("while :; do :; done").spawn().unwrap();
+    let of = busy.id();
+    let kept = lab.output(&format!("need {of} --for 12 --html none"));
+    busy.kill().unwrap();
+    busy.wait().unwrap();
+    assert!(kept.status.success(), "{kept:?}");
     let kept = lab.json("export @1 --format json");
     let metrics = kept["runs"][0]["repetitions"][0]["observations"]["metrics"].as_array().unwrap();
     let need = metrics.iter().find(|metric| metric["name"] == "need.memory").unwrap();

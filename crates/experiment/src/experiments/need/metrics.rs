@@ -5,7 +5,7 @@ use crate::metrics::metrics;
 metrics! {
     NEED_MEMORY = "need.memory", Bytes, Value, Lower,
         "need: memory that the running tasks need",
-        "Of a cgroup: the memory in use when most of what the kernel reclaims comes back. Of a \
+        "Of a cgroup: the memory in use when most of the memory that the kernel reclaims comes back. Of a \
          process: the private memory that it referenced, a lower bound. A note says which, and how \
          the search ended.";
     NEED_LIMIT = "need.limit", Bytes, Value, Neither,
