@@ -27,7 +27,8 @@ const SEED: u64 = 1;
 /// `values` in the order in which they were measured, all finite. Takes time in the square of their number.
 pub fn change_points(values: &[f64]) -> Vec<usize> {
     let mut found = Vec::new();
-    let mut segments = vec![values.len().saturating_sub(MAX_POINTS)..values.len()];
+    let newest = values.len().saturating_sub(MAX_POINTS)..values.len();
+    let mut segments = vec![newest];
     let mut rng = Rng::new(SEED);
     while let Some(segment) = segments.pop() {
         let part = &values[segment.clone()];
