@@ -13,7 +13,8 @@ use pagelab_reference::rng::Rng;
 const MIN_SIDE: usize = 3;
 /// The probability of a false step in a series that has none.
 const LEVEL: f64 = 0.02;
-/// The fewest figures in which a step can be found: of fewer, more than [`LEVEL`] of the permutations part them as well.
+/// The fewest figures in which a step can be found: of fewer, more than 2% of the
+/// permutations part them as well.
 pub const MIN_POINTS: usize = 9;
 /// The permutations of a segment.
 const PERMUTATIONS: usize = 499;

@@ -83,7 +83,7 @@ environment! {
     CACHE_L3 = "cache.l3", "bytes of the third-level cache that a CPU uses";
     TLB_L1D = "tlb.l1d", "entries of the first-level data TLB for base pages";
     TLB_L2 = "tlb.l2", "entries of the second-level TLB for base pages";
-    REVISION = "revision", "what was measured, as --revision says: a commit or any other name";
+    REVISION = "revision", "the revision that --revision names: a commit or any other text";
     LOAD_1MIN = "load.1min", "load average at the start";
     STEAL_SHARE = "steal.share", "share of CPU time stolen by the hypervisor during the run";
     GOVERNOR = "governor", "CPU frequency governor, if visible";

@@ -48,7 +48,7 @@ pub struct Arguments {
     /// Follow these metrics; the first decides [default: those that decide a comparison, and the headline metrics]
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = metric_name)]
     metric: Vec<String>,
-    /// What a point is
+    /// One point per run, kernel or revision
     #[arg(long, value_enum, value_name = "WHAT", default_value = "date")]
     by: Points,
     /// Tell changes from this moment on only: a date (2026-11-01) or an age (7d)

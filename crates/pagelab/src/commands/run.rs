@@ -101,7 +101,7 @@ struct Conditions {
     /// The run's name [default: one made from the experiment's]
     #[arg(long, value_name = "NAME", global = true)]
     name: Option<String>,
-    /// What is measured, such as a git commit: 'pagelab history --by revision' shows the metrics over it
+    /// The revision measured, such as a git commit: 'pagelab history --by revision' shows metrics over it
     #[arg(long, value_name = "TEXT", env = "PAGELAB_REVISION", value_parser = NonEmptyStringValueParser::new(), global = true)]
     revision: Option<String>,
     /// The file for the page of plots; none: no page
