@@ -1,31 +1,33 @@
 //! Where a series of figures steps from one level to another.
 //!
-//! E-divisive with permutation tests (Matteson and James, "A nonparametric approach for multiple change point analysis
-//! of multivariate data", Journal of the American Statistical Association 109, 2014), with the exponent 1. MongoDB and Apache Otava watch their benchmarks with it. A
-//! split maximises the energy distance of its sides; it counts if few permutations of the segment reach the same.
+//! E-divisive with permutation tests (Matteson and James, "A nonparametric approach for multiple
+//! change point analysis of multivariate data", Journal of the American Statistical Association
+//! 109, 2014), with the exponent 1. MongoDB and Apache Otava watch their benchmarks with it. A
+//! split maximises the energy distance of its sides; it counts if few permutations of the segment
+//! reach the same.
 //!
-//! The test takes the figures of a level to be exchangeable. A machine whose speed drifts breaks that: the drift is
-//! then found as steps.
+//! The test assumes that the figures of one level are exchangeable. A machine whose speed drifts
+//! violates this: the drift is reported as steps.
 
 use pagelab_reference::rng::Rng;
 
-/// The fewest figures on a side of a step: one or two outliers are no level.
+/// The fewest figures on each side of a step: one or two outliers are no level.
 const MIN_SIDE: usize = 3;
 /// The probability of a false step in a series that has none.
 const LEVEL: f64 = 0.02;
-/// The fewest figures in which a step can be found: of fewer, more than 2% of the
-/// permutations part them as well.
+/// The fewest figures in which a step can be found: with fewer, more than 2% of all permutations
+/// separate two levels just as well.
 pub const MIN_POINTS: usize = 9;
 /// The permutations of a segment.
 const PERMUTATIONS: usize = 499;
 /// The most figures: the newest of more are looked at.
 pub const MAX_POINTS: usize = 1000;
-/// Every answer is the same for the same figures.
+/// Fixed, so that the same figures always give the same answer.
 const SEED: u64 = 1;
 
 /// The first index of each new level, ascending; empty with fewer than [`MIN_POINTS`] figures.
 ///
-/// `values` in the order in which they were measured, all finite. Takes time in the square of their number.
+/// `values` are finite and in the order of measurement. Takes O(n²) time per permutation.
 pub fn change_points(values: &[f64]) -> Vec<usize> {
     let mut found = Vec::new();
     let newest = values.len().saturating_sub(MAX_POINTS)..values.len();
@@ -45,8 +47,8 @@ pub fn change_points(values: &[f64]) -> Vec<usize> {
     found
 }
 
-/// The split whose sides are farthest apart, and their scaled energy distance. The second side ends where the distance
-/// is greatest, so that a level between two equal ones is seen.
+/// The split whose sides are farthest apart, and their scaled energy distance. The second side ends
+/// where the distance is greatest, so that a level between two equal ones is seen.
 fn split(values: &[f64]) -> Option<(usize, f64)> {
     let n = values.len();
     if n < 2 * MIN_SIDE {
@@ -84,7 +86,7 @@ fn split(values: &[f64]) -> Option<(usize, f64)> {
 fn is_significant(values: &[f64], divergence: f64, rng: &mut Rng) -> bool {
     let allowed = (LEVEL * (PERMUTATIONS + 1) as f64) as usize;
     let mut shuffled = values.to_vec();
-    // The order that was seen is one of them.
+    // The observed order is one of the permutations.
     let mut reached = 1;
     // Sums in another order differ in their last digits.
     let enough = divergence * (1.0 - 1e-9);
@@ -104,7 +106,7 @@ fn is_significant(values: &[f64], divergence: f64, rng: &mut Rng) -> bool {
 mod tests {
     use super::*;
 
-    /// Figures around 1 with a normal spread of `noise`, of which every twentieth is an outlier to the slow side.
+    /// Figures around 1 with normal noise; one in twenty is an outlier to the slow side.
     fn noisy(n: usize, noise: f64, seed: u64) -> Vec<f64> {
         let mut rng = Rng::new(seed);
         let uniform = |rng: &mut Rng| rng.below(1 << 53) as f64 / (1u64 << 53) as f64;

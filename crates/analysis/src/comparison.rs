@@ -1,20 +1,21 @@
 //! Two runs against each other, metric by metric.
 //!
-//! The sample is a repetition. For each metric: both medians, the change with its 95% interval, the p value, the
-//! minimum detectable change, and a verdict. Repetitions that were performed in turn are tested in pairs, so that what
-//! slows both sides of a pair counts for neither; others by their ranks ([`Test`]). A change counts only when p is
-//! below [`ALPHA`], the interval excludes 0, and the change is at least [`PRACTICAL`]. No repetition is ever left out.
+//! The sample is a repetition. For each metric: both medians, the change with its 95% interval, the
+//! p value, the minimum detectable change, and a verdict. Repetitions that were performed in turn
+//! are tested in pairs, so that what slows both sides of a pair counts for neither; others by their
+//! ranks ([`Test`]). A change counts only when p is below [`ALPHA`], the interval excludes 0, and
+//! the change is at least [`PRACTICAL`]. No repetition is ever left out.
 //!
-//! The experiment's primary metric is named beforehand and tested by itself. Of the probability of a false alarm in the
-//! others the few headline metrics have four fifths ([`HEADLINE`]), all the rest one fifth; within each the p values are
-//! corrected by Holm's method for their number.
+//! The experiment's primary metric is named beforehand and tested by itself. Of the probability of
+//! a false alarm in the others the few headline metrics have four fifths ([`HEADLINE`]), all the
+//! rest one fifth; within each the p values are corrected by Holm's method for their number.
 //!
 //! Two deterministic runs are not a matter of statistics: their differences are exact. Beside one
 //! deterministic run the other side is tested against its figure by the sign test. Where both sides
-//! repeat themselves to four digits, there is nothing to test either: a difference of [`REPEATED`] or more is a
-//! change; of machines that count instructions, any of [`COUNTED`] or more that is more than what the repetitions of
-//! a side are apart. Where one of these has a single repetition, which shows no spread, a difference counts from
-//! [`SINGLE`] on.
+//! repeat themselves to four digits, there is nothing to test either: a difference of [`REPEATED`]
+//! or more is a change; of machines that count instructions, any of [`COUNTED`] or more that is
+//! more than what the repetitions of a side are apart. Where one of these has a single repetition,
+//! which shows no spread, a difference counts from [`SINGLE`] on.
 
 mod caveats;
 mod detectable;
@@ -38,11 +39,11 @@ use crate::{counts_instructions, deciding_metrics, headline_metrics, primary_met
 
 /// The headline metrics' part of it among the metrics that are not primary.
 pub const HEADLINE: f64 = 0.8;
-/// Changes from this share on count between sides that repeat themselves, and do not count instructions: there it may
-/// be by chance.
+/// Changes from this share on count between sides that repeat themselves, and do not count
+/// instructions: there it may be by chance.
 pub const REPEATED: f64 = 0.005;
-/// The same between machines that count instructions: boots of one kernel that differ in nothing that matters were seen
-/// 0.01% apart.
+/// The same between machines that count instructions: boots of one kernel that differ in nothing
+/// that matters were seen 0.01% apart.
 pub const COUNTED: f64 = 0.0005;
 /// Changes below this share are none: they print as 0.0%.
 const NOTHING: f64 = 0.0005;
@@ -67,10 +68,11 @@ pub struct Comparison {
     pub other: Side,
     /// Whether both sides are deterministic, so that differences are exact.
     pub exact: bool,
-    /// The metrics that decide: the first of those that were asked for, else those of the baseline's experiment
-    /// ([`deciding_metrics`]).
+    /// The metrics that decide: the first of those that were asked for, else those of the
+    /// baseline's experiment ([`deciding_metrics`]).
     pub deciding: Vec<String>,
-    /// The primary metric of the experiment, where it was not measured on both sides and another decides.
+    /// The primary metric of the experiment, where it was not measured on both sides and another
+    /// decides.
     pub not_measured: Option<String>,
     /// The metrics that both have.
     pub lines: Vec<Line>,
@@ -91,7 +93,8 @@ impl Comparison {
         self.deciding.first().map(String::as_str)
     }
 
-    /// The line of the metric that decided, where both sides measured it: the first that differs, else the first.
+    /// The line of the metric that decided, where both sides measured it: the first that differs,
+    /// else the first.
     pub fn main(&self) -> Option<&Line> {
         let mut lines = self.deciding.iter().filter_map(|name| self.line(name));
         let differing = lines.clone().find(|line| line.verdict.differs());
@@ -126,8 +129,8 @@ impl Comparison {
         !self.exact && untested && !self.of_single_counts() && self.repetitions_needed().is_some()
     }
 
-    /// Whether a side that counts instructions has but one repetition, so that changes are held against
-    /// [`SINGLE`].
+    /// Whether a side that counts instructions has but one repetition, so that changes are held
+    /// against [`SINGLE`].
     pub fn of_single_counts(&self) -> bool {
         self.lines.iter().any(|line| line.test == Test::Counts)
     }
@@ -165,13 +168,14 @@ pub fn headlines_against_first(runs: &[&Run]) -> Vec<Comparison> {
     others.iter().map(|other| compare_in(first, other, &names, true)).collect()
 }
 
-/// Compares `other` with `baseline` by these metrics, of which the first decides; by all where none is
-/// named.
+/// Compares `other` with `baseline` by these metrics, of which the first decides; by all where none
+/// is named.
 pub fn compare_by(baseline: &Run, other: &Run, metrics: &[String]) -> Comparison {
     compare_in(baseline, other, metrics, false)
 }
 
-/// `together`: the p values of all metrics are corrected for their number, the primary one's included.
+/// `together`: the p values of all metrics are corrected for their number, the primary one's
+/// included.
 fn compare_in(baseline: &Run, other: &Run, metrics: &[String], together: bool) -> Comparison {
     let test = Test::of(baseline, other, in_pairs(baseline, other));
     let of_both = metrics_of_both(baseline, other);
@@ -261,8 +265,8 @@ fn compare_in(baseline: &Run, other: &Run, metrics: &[String], together: bool) -
     }
 }
 
-/// What the figures of `after` differ by from those of `before`, none of them performed in turn: the change as a share,
-/// and its 95% interval.
+/// The change from `before` to `after` as a share, and its 95% interval, for values that were not
+/// measured in pairs.
 pub(crate) fn shift(before: &[f64], after: &[f64]) -> (Option<f64>, Option<(f64, f64)>) {
     let (Some(of_before), Some(of_after)) = (median(before), median(after)) else { return (None, None) };
     let line = Line {
@@ -290,7 +294,8 @@ enum Family {
 }
 
 impl Family {
-    /// Its part of the probability of a false alarm, where both headline metrics and others are compared.
+    /// Its part of the probability of a false alarm, where both headline metrics and others are
+    /// compared.
     fn part(self) -> f64 {
         match self {
             Self::Primary => 1.0,
@@ -300,7 +305,8 @@ impl Family {
     }
 }
 
-/// Whether each repetition of one run was performed in turn with that of the same number of the other.
+/// Whether each repetition of one run was performed in turn with that of the same number of the
+/// other.
 fn in_pairs(baseline: &Run, other: &Run) -> bool {
     let numbers = |run: &Run| run.done().map(|repetition| repetition.number).collect::<Vec<_>>();
     baseline.header.batch == other.header.batch && numbers(baseline) == numbers(other)

@@ -1,5 +1,5 @@
-//! A metric over revisions: runs of one experiment under the same conditions in the order of their dates, kernels or
-//! revisions, and where the metric steps from one level to another.
+//! A metric over revisions: runs of one experiment under the same conditions in the order of their
+//! dates, kernels or revisions, and where the metric steps from one level to another.
 
 use std::collections::BTreeSet;
 
@@ -80,7 +80,7 @@ pub struct Track {
 /// Runs of one experiment under the same conditions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// What was done to what under which conditions.
+    /// The experiment, target and conditions.
     pub name: String,
     /// The CPU, where it is part of the conditions.
     pub machine: Option<String>,
@@ -93,7 +93,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// The tracks, other than the first, that step where the first does, within a point, with the change.
+    /// The other metrics that have a step within one point of this one, with that step.
     pub fn with(&self, step: &Step) -> Vec<(&Track, &Step)> {
         let near = |track: &Track| track.steps.iter().position(|other| other.at.abs_diff(step.at) <= 1);
         let others = self.tracks.iter().skip(1);
@@ -106,8 +106,9 @@ impl Series {
     }
 }
 
-/// The runs as series, in the order first seen. `only`: these metrics, of which the first decides; none: the experiment's
-/// deciding and headline metrics. Runs without a repetition that counts, and without what `by` asks for, are left out.
+/// Groups runs into series, in the order first seen. `only` selects the metrics, of which the first
+/// decides; if it is empty, the deciding and headline metrics of the experiment are followed. Runs
+/// without a complete repetition or without a value for `by` are left out.
 pub fn series(runs: &[Run], by: By, only: &[String]) -> Vec<Series> {
     let mut groups: Vec<(String, Option<String>, Vec<&Run>)> = Vec::new();
     for run in runs.iter().filter(|run| run.done().next().is_some() && key(run, by).is_some()) {
@@ -154,7 +155,7 @@ fn one(name: String, machine: Option<String>, mut runs: Vec<&Run>, by: By, only:
     }
 }
 
-/// What a run is a point of; `None`: nothing says.
+/// The point that a run belongs to; `None` if its environment has no such entry.
 fn key(run: &Run, by: By) -> Option<String> {
     let fact = |key: &str| run.done().find_map(|r| r.observations.environment.get(key)).cloned();
     match by {
@@ -235,7 +236,7 @@ fn scaled(values: &[f64]) -> Vec<f64> {
     }
 }
 
-/// Where figures that repeat themselves change by more than `share`.
+/// The places where exact figures change by more than `share`.
 fn levels(values: &[f64], share: f64) -> Vec<usize> {
     let mut found = Vec::new();
     let mut begin = 0;
@@ -249,8 +250,8 @@ fn levels(values: &[f64], share: f64) -> Vec<usize> {
     found
 }
 
-/// The steps at these places that are larger than `floor`. Without one that is smaller, its neighbours are the steps
-/// between longer levels, so the smallest is left out first.
+/// The steps at these places that are larger than `floor`. Removing a step joins two levels and
+/// changes its neighbours, so the smallest goes first.
 fn steps(values: &[f64], mut found: Vec<usize>, floor: f64, better: Better) -> Vec<Step> {
     loop {
         let ends: Vec<usize> =

@@ -1,23 +1,25 @@
 //! How much memory a program needs, by bisection over memory limits.
 //!
-//! Three goals ([`Goal`]) share the measured limits: at most 1% of the time stalled for memory, at most
-//! 10%, and completion. What other load does not change decides: the pages that the program
-//! fetched and refaulted beyond those at full speed, and the time in which it stalled for them (PSI).
-//! Without PSI the stall is those pages, each at the cost per page of the least disturbed limit. Only a
-//! target without counters is judged by elapsed time.
+//! Three goals ([`Goal`]) share the measured limits: at most 1% of the time stalled for memory, at
+//! most 10%, and completion. What other load does not change decides: the pages that the program
+//! fetched and refaulted beyond those at full speed, and the time in which it stalled for them
+//! (PSI). Without PSI the stall is those pages, each at the cost per page of the least disturbed
+//! limit. Only a target without counters is judged by elapsed time.
 //!
-//! A limit is too little if the program fetched more, or the kernel wrote more of it to swap, and it stalled for
-//! more than the goal allows; it is enough if it ended and stalled for less. Anything else is unclear: it is
-//! enough where less memory was enough or where it was never charged more than four fifths of the
-//! limit; else it is measured again, three times as often in all; then the answer is inconclusive. The
-//! same holds for a limit that is too little although less memory was enough.
+//! A limit is too little if the program fetched more, or the kernel wrote more of it to swap, and
+//! it stalled for more than the goal allows; it is enough if it ended and stalled for less.
+//! Anything else is unclear: it is enough where less memory was enough or where it was never
+//! charged more than four fifths of the limit; else it is measured again, three times as often in
+//! all; then the answer is inconclusive. The same holds for a limit that is too little although
+//! less memory was enough.
 //!
-//! The search halves the ratio of the greatest limit known to be too small and the least known to be
-//! enough, until they are within [`PRECISION`]. Where the memory charged under the greatest limit is known, it
-//! begins there and goes down by halves.
+//! The search halves the ratio of the greatest limit known to be too small and the least known to
+//! be enough, until they are within [`PRECISION`]. Where the memory charged under the greatest
+//! limit is known, it begins there and goes down by halves.
 //!
-//! It is bounded ([`Effort`]): a program is stopped under a limit that slows it clearly, and the search ends,
-//! with the interval known by then, when it may have taken so many times what the program takes by itself.
+//! It is bounded ([`Effort`]): a program is stopped under a limit that slows it clearly, and the
+//! search ends, with the interval known by then, when it may have taken so many times what the
+//! program takes by itself.
 
 mod judge;
 mod limits;
@@ -38,7 +40,8 @@ pub use self::limits::{Goal, Point};
 pub struct Effort {
     /// How much longer than at full speed a program may run under a limit before it is stopped.
     pub give_up: f64,
-    /// How long the whole search may take, in times that the program takes under the greatest limit.
+    /// How long the whole search may take, in times that the program takes under the greatest
+    /// limit.
     pub budget: f64,
     /// How often the program runs under each limit.
     pub repeat: u32,
@@ -128,7 +131,8 @@ impl Search {
             match next {
                 Next::Found(knee) => found = found.or(Some(knee)),
                 Next::Measure(_) => {
-                    // Another limit may take this long; what is set up around the program takes its time too.
+                    // Another limit may take this long; what is set up around the program takes its
+                    // time too.
                     let another = self.usual * self.effort.give_up.max(1.0);
                     let spent = self.spent.iter().sum::<f64>() + another;
                     if self.estimate().is_some_and(|estimate| spent > estimate.at_most) {
@@ -147,7 +151,8 @@ impl Search {
         Ok(view.knee(early))
     }
 
-    /// The most memory charged to the program under the greatest limit, bytes, once it has run under it.
+    /// The most memory charged to the program under the greatest limit, bytes, once it has run
+    /// under it.
     pub fn peak(&self) -> Option<f64> {
         self.points.iter().find(|p| p.memory == self.most).and_then(Point::peak)
     }
@@ -166,8 +171,8 @@ impl Search {
         self.fastest.is_finite().then_some(self.fastest * self.effort.give_up * 2f64.powi(stopped as i32))
     }
 
-    /// The runs under this limit, which took `spent` ns with their set-up, ended because the kernel killed the
-    /// program for want of memory.
+    /// The runs under this limit, which took `spent` ns with their set-up, ended because the kernel
+    /// killed the program for want of memory.
     pub fn killed(&mut self, memory: u64, spent: f64) {
         self.spent.push(spent);
         let point = self.point(memory);
@@ -175,8 +180,8 @@ impl Search {
         point.killed = true;
     }
 
-    /// What a run under this limit measured, which took `spent` ns with its set-up; `stopped`: after how many ns
-    /// its last repetition was stopped, if it was.
+    /// What a run under this limit measured, which took `spent` ns with its set-up; `stopped`:
+    /// after how many ns its last repetition was stopped, if it was.
     ///
     /// # Errors
     /// When the program failed.
@@ -278,15 +283,16 @@ impl Search {
     }
 }
 
-/// How long the program took, ns, less what its threads waited for a processor, where that is known: that
-/// is others' doing, not memory's.
+/// How long the program took, ns, less what its threads waited for a processor, where that is
+/// known: that is others' doing, not memory's.
 fn own_time(repetition: &Repetition) -> Option<f64> {
     let seen = &repetition.observations;
     let others = seen.metric(metrics::STATE_RUN_QUEUE).unwrap_or(0.0);
     Some(seen.metric(metrics::TIME_ELAPSED)? * (1.0 - others))
 }
 
-/// Pages that the program waited for: those of its major faults, and what was read from a disk for it.
+/// Pages that the program waited for: those of its major faults, and what was read from a disk for
+/// it.
 fn fetched(repetition: &Repetition, page: f64) -> Option<f64> {
     let seen = &repetition.observations;
     Some(seen.metric(metrics::FAULTS_MAJOR)? + seen.metric(metrics::IO_READ).unwrap_or(0.0) / page)
@@ -401,8 +407,8 @@ mod tests {
         assert!(matches!(next(&points, 1 << 20, 1 << 30, 4096), Some(Next::Found(k)) if k.enough == 1 << 20));
     }
 
-    /// A sweep over a program that takes a second by itself, and set-up, with `need` bytes, and pages without an end
-    /// below: (what it took in ns, the knee, limits measured).
+    /// A sweep over a program that takes a second by itself, and set-up, with `need` bytes, and
+    /// pages without an end below: (what it took in ns, the knee, limits measured).
     fn bounded(need: u64, least: u64, most: u64, effort: Effort) -> (f64, Knee, usize) {
         let experiment = Experiment::Command(Command::new(vec!["sort".into()]));
         let mut search = Search::new(&[Goal::Slowdown], least, most, 4096, effort).unwrap();
@@ -579,8 +585,9 @@ mod tests {
         }
     }
 
-    /// What `need` finds of a program that takes a second and fetches a page of 100 µs for each MiB and percent
-    /// short of `need`, beside other load that slows each run by up to `load` times; with PSI or without.
+    /// What `need` finds of a program that takes a second and fetches a page of 100 µs for each MiB
+    /// and percent short of `need`, beside other load that slows each run by up to `load` times;
+    /// with PSI or without.
     fn needed(need: u64, load: u64, psi: bool) -> (Finding, usize) {
         let experiment = Experiment::Command(Command::new(vec!["touch".into()]));
         let effort = Effort { give_up: 10.0, budget: 200.0, repeat: 1 };
@@ -636,7 +643,8 @@ mod tests {
 
     #[test]
     fn pages_that_a_program_always_fetches_are_not_for_want_of_memory() {
-        // As once seen of sort: 20 refaults in the first run, 1,302 of its input in every later one.
+        // As once seen of sort: 20 refaults in the first run, 1,302 of its input in every later
+        // one.
         for goal in [Goal::Stall, Goal::Slowdown] {
             let mut points: Vec<Point> = Vec::new();
             let knee = loop {
@@ -681,7 +689,8 @@ mod tests {
 
     #[test]
     fn what_disturbs_every_limit_above_an_undisturbed_one_does_not_move_the_knee() {
-        // As once seen: 185 ms at 19 MiB, 204 to 223 ms at all that were measured after it, and nothing fetched.
+        // As once seen: 185 ms at 19 MiB, 204 to 223 ms at all that were measured after it, and
+        // nothing fetched.
         let point = |memory: u64| {
             let (time, fetched) = match memory >> 20 {
                 0..12 => (1560.0, 6000.0),

@@ -1,5 +1,5 @@
-//! What observations say: findings, comparisons, knees, scaling, regret. Everything here is data; `report`
-//! puts it into words and pictures.
+//! What observations say: findings, comparisons, knees, scaling, regret. Everything here is data;
+//! `report` puts it into words and pictures.
 
 pub mod bisect;
 pub mod change_points;
@@ -29,7 +29,8 @@ pub mod vmtest;
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{Experiment, MetricId, Run};
 
-/// Whether a run's figures are the same every time, so that one repetition says all: as its target declared.
+/// Whether a run's figures are the same every time, so that one repetition says all: as its target
+/// declared.
 pub fn is_deterministic(run: &Run) -> bool {
     run.header.deterministic
 }
@@ -44,8 +45,9 @@ pub fn primary_metric(experiment: &Experiment) -> Option<MetricId> {
     experiment.declaration().primary()
 }
 
-/// Which metrics decide a comparison of runs of this experiment that measured `measured` on both sides, the primary one
-/// first, and the primary one where it was not measured: then the first other that was decides.
+/// Which metrics decide a comparison of runs of this experiment that measured `measured` on both
+/// sides, the primary one first, and the primary one where it was not measured: then the first
+/// other that was decides.
 pub fn deciding_metrics(
     experiment: &Experiment,
     measured: impl Fn(MetricId) -> bool,

@@ -231,8 +231,8 @@ impl Probe {
         Action::Reclaim(self.step)
     }
 
-    /// Seconds of stall in an interval from which the rest of its step is not to be reclaimed: what a
-    /// refault costs is known only then.
+    /// Seconds of stall in an interval from which the rest of its step is not to be reclaimed: what
+    /// a refault costs is known only then.
     pub fn step_limit(&self) -> f64 {
         (STEP_SHARE * self.left()).max(0.0)
     }

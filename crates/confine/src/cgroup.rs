@@ -1,9 +1,9 @@
 //! The memory cgroup of a run, of version 2 or 1, whichever has the memory controller.
 //!
-//! It is a child of the first of these that this user may add one to: the caller's own cgroup and its
-//! ancestors, up to the root that is visible. Version 2 lets only the ancestors of a cgroup without
-//! processes of their own hand the memory controller on, so the caller's own cgroup itself is rarely
-//! one of them; root finds the root of the hierarchy, a user the delegated slice above.
+//! It is a child of the first of these that this user may add one to: the caller's own cgroup and
+//! its ancestors, up to the root that is visible. Version 2 lets only the ancestors of a cgroup
+//! without processes of their own hand the memory controller on, so the caller's own cgroup itself
+//! is rarely one of them; root finds the root of the hierarchy, a user the delegated slice above.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -85,7 +85,8 @@ pub fn version_two() -> bool {
     hierarchy().is_some_and(|hierarchy| hierarchy.version == Version::Two)
 }
 
-/// Whether a cgroup that is made here has the pressure of its tasks alone, where the kernel has PSI.
+/// Whether a cgroup that is made here has the pressure of its tasks alone, where the kernel has
+/// PSI.
 pub fn has_pressure() -> bool {
     version_two() || observers().is_some()
 }
@@ -160,8 +161,8 @@ impl Cgroup {
         &self.path
     }
 
-    /// The file with the pressure of its tasks, where the kernel has PSI. They have to join its folder
-    /// too, where that is another.
+    /// The file with the pressure of its tasks, where the kernel has PSI. They have to join its
+    /// folder too, where that is another.
     pub fn pressure(&self) -> Option<PathBuf> {
         let file = self.observer.as_ref().unwrap_or(&self.path).join("memory.pressure");
         file.exists().then_some(file)

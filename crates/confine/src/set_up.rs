@@ -50,7 +50,8 @@ pub struct SetUp {
 }
 
 impl SetUp {
-    /// The most memory that is in use at once, bytes; `zswap`: whether the kernel has it on by itself.
+    /// The most memory that is in use at once, bytes; `zswap`: whether the kernel has it on by
+    /// itself.
     pub fn memory(&self, zswap: bool) -> u64 {
         let set = self.settings.iter().find(|(path, _)| path == Path::new(ZSWAP));
         let zswap = set.map_or(zswap, |(_, value)| is_on(value));

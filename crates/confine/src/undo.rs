@@ -147,8 +147,8 @@ impl Undo {
         }
     }
 
-    /// Ends the processes that it concerns, before anything is undone: swap cannot be taken from a load
-    /// that still runs.
+    /// Ends the processes that it concerns, before anything is undone: swap cannot be taken from a
+    /// load that still runs.
     pub fn end_processes(&self) {
         match self {
             Self::RemoveCgroup { path } => tree(path).iter().for_each(|path| kill_members(path)),
@@ -157,7 +157,8 @@ impl Undo {
         }
     }
 
-    /// Does it; `Ok(false)` when there was nothing to do. What is busy is tried again for `timeout`.
+    /// Does it; `Ok(false)` when there was nothing to do. What is busy is tried again for
+    /// `timeout`.
     ///
     /// # Errors
     /// What the system says, or that a setting is not as it was.
@@ -193,7 +194,8 @@ fn members(path: &Path) -> Vec<Pid> {
     text.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?)).collect()
 }
 
-/// Kills what runs in one cgroup: in one go where the kernel can, so that nothing is forked meanwhile.
+/// Kills what runs in one cgroup: in one go where the kernel can, so that nothing is forked
+/// meanwhile.
 fn kill_members(path: &Path) {
     if write(&path.join("cgroup.kill"), "1").is_ok() {
         return;

@@ -1,9 +1,9 @@
 //! The tree in OpenMetrics' text form, for Prometheus and its like.
 //!
-//! A family is `pagelab_MODULE_STATISTIC_UNIT`, in base units: bytes, seconds, pages, ratios. Growing
-//! counters end in `_total`, texts are `_info` with the text as a label. Instance and name become
-//! labels with the words of their module: `pid` and `command`, `node` and `zone`, `device`, …
-//! (<https://prometheus.io/docs/specs/om/open_metrics_spec/>).
+//! A family is `pagelab_MODULE_STATISTIC_UNIT`, in base units: bytes, seconds, pages, ratios.
+//! Growing counters end in `_total`, texts are `_info` with the text as a label. Instance and name
+//! become labels with the words of their module: `pid` and `command`, `node` and `zone`, `device`,
+//! … (<https://prometheus.io/docs/specs/om/open_metrics_spec/>).
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;

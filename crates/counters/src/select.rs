@@ -74,7 +74,8 @@ pub enum Part {
     Glob(Pattern),
     /// A regular expression that matches somewhere.
     Regex(Regex),
-    /// One of these texts: what a regular expression such as `^(one|other)$` means, without the time that it takes.
+    /// One of these texts: what a regular expression such as `^(one|other)$` means, without the
+    /// time that it takes.
     Words(Words),
 }
 
@@ -226,7 +227,8 @@ impl Selection {
     /// The selection that these operands mean.
     ///
     /// # Errors
-    /// When an operand has too many parts, or one of them is neither a glob nor a regular expression.
+    /// When an operand has too many parts, or one of them is neither a glob nor a regular
+    /// expression.
     pub fn parse<'a>(operands: impl IntoIterator<Item = &'a str>) -> Result<Self, SelectorError> {
         Ok(Self::new(operands.into_iter().map(str::parse).collect::<Result<Vec<_>, _>>()?))
     }

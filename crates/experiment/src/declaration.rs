@@ -1,8 +1,9 @@
 //! One declaration for each experiment: its struct.
 //!
-//! A parameter is one field: its type, default, bounds and help stand on it as clap's attributes. From it
-//! come the command line, the catalogue, the default, the command line that is printed back, the shell's
-//! completions, the manual page, and the reading of notebooks that were written before the field was.
+//! A parameter is one field: its type, default, bounds and help stand on it as clap's attributes.
+//! From it come the command line, the catalogue, the default, the command line that is printed
+//! back, the shell's completions, the manual page, and the reading of notebooks that were written
+//! before the field was.
 
 use std::fmt;
 
@@ -81,8 +82,8 @@ pub fn default<A: clap::Args>(words: &[&str]) -> A {
     A::from_arg_matches(&matches).expect("the declared defaults are possible")
 }
 
-/// The values of a type as (argument, text of its value), in the order of the declaration, for those that
-/// have one.
+/// The values of a type as (argument, text of its value), in the order of the declaration, for
+/// those that have one.
 fn texts<A: clap::Args + Serialize>(values: &A) -> Vec<(Arg, Vec<String>)> {
     let json = serde_json::to_value(values).expect("parameters are plain values");
     let command = A::augment_args(Command::new(""));
@@ -107,7 +108,8 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// The words of the command line that gives these values, without those of options that `is_left_out`.
+/// The words of the command line that gives these values, without those of options that
+/// `is_left_out`.
 fn line<A: clap::Args + Serialize>(
     values: &A,
     is_left_out: impl Fn(&str, &Arg, &[String]) -> bool,
@@ -130,12 +132,14 @@ fn line<A: clap::Args + Serialize>(
     words
 }
 
-/// The defaults that were others when runs of the experiment were first recorded: the type of the parameters, the
-/// option, the former default. A series is named by what differs from these, so that an upgrade does not end it.
+/// The defaults that were others when runs of the experiment were first recorded: the type of the
+/// parameters, the option, the former default. A series is named by what differs from these, so
+/// that an upgrade does not end it.
 const FIRST_DEFAULTS: &[(&str, &str, &str)] = &[];
 
-/// Writes the command line that gives these values; in the alternate form (`{:#}`) without the options that have the
-/// defaults of the version that first had them, which is the same in every version.
+/// Writes the command line that gives these values; in the alternate form (`{:#}`) without the
+/// options that have the defaults of the version that first had them, which is the same in every
+/// version.
 ///
 /// # Errors
 /// Those of the formatter.
@@ -191,7 +195,8 @@ impl From<String> for Refusal {
     }
 }
 
-/// Gives the declared argument `key` the `value`; `Ok(false)` where the type declares no such argument.
+/// Gives the declared argument `key` the `value`; `Ok(false)` where the type declares no such
+/// argument.
 ///
 /// # Errors
 /// A sentence that says what the value should be.

@@ -1,5 +1,5 @@
-//! The entries of the environment: facts about the machine and its state, each declared once with its name and what
-//! it holds. Names are text only on disk and on display.
+//! The entries of the environment: facts about the machine and its state, each declared once with
+//! its name and what it holds. Names are text only on disk and on display.
 
 /// Declares the entries: constant, name, what it holds.
 macro_rules! environment {

@@ -23,7 +23,8 @@ pub struct RunHeader {
     pub target: TargetSpec,
     /// Under which conditions: those that were in force.
     pub setting: Setting,
-    /// Every condition in force and where it came from; empty in notebooks of before they were kept.
+    /// Every condition in force and where it came from; empty in notebooks of before they were
+    /// kept.
     #[serde(default)]
     pub conditions: Vec<Condition>,
     /// Whether every repetition gives the same figures.
@@ -36,7 +37,7 @@ pub struct RunHeader {
 }
 
 impl RunHeader {
-    /// The name of the series that the run continues: what was done to what under which conditions, the same for every
+    /// The name of the run's series: experiment, target and conditions. It is the same for every
     /// kernel image and every version of pagelab.
     pub fn series(&self) -> String {
         let setting = self.setting.to_string();

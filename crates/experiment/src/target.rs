@@ -124,7 +124,8 @@ impl TargetSpec {
         Self { kind, options: self.options.clone() }.to_string()
     }
 
-    /// The same without a kernel's file and without the options that are settings: `kernel,accel=icount`.
+    /// The same without a kernel's file and without the options that are settings:
+    /// `kernel,accel=icount`.
     pub fn machine(&self) -> String {
         let own = self.setting(&Setting::default()).map_or_else(|_| self.options.clone(), |(_, own)| own);
         let is_kernel = matches!(self.kind, TargetKind::Kernel(_));

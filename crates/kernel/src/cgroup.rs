@@ -69,8 +69,8 @@ impl<'a> Group<'a> {
         found.and_then(|text| value(&text, "oom_kill")).unwrap_or(0)
     }
 
-    /// Whether there was always swap left, so that running out of memory was the kernel's failure to
-    /// reclaim and not the load's size; `None` when the kernel does not say.
+    /// Whether there was always swap left, so that running out of memory was the kernel's failure
+    /// to reclaim and not the load's size; `None` when the kernel does not say.
     pub fn had_swap_left(self) -> Option<bool> {
         if let Some(events) = self.text("memory.swap.events") {
             let none = |name| value(&events, name) == Some(0);
@@ -93,8 +93,8 @@ impl<'a> Group<'a> {
     }
 
     /// Has the kernel reclaim `bytes` of it; the bytes by which it is smaller then. The kernel may
-    /// find less to reclaim. Where it does not reclaim on request, `memory.high` is lower for as long
-    /// as it reclaims.
+    /// find less to reclaim. Where it does not reclaim on request, `memory.high` is lower for as
+    /// long as it reclaims.
     ///
     /// # Errors
     /// When the file is missing, or this user may not write it.
@@ -105,7 +105,8 @@ impl<'a> Group<'a> {
         } else {
             let high = self.0.join(Self::HIGH);
             let usual = fs::read_to_string(&high)?;
-            // The write returns when the kernel has reclaimed; tasks that grow meanwhile are slowed.
+            // The write returns when the kernel has reclaimed; tasks that grow meanwhile are
+            // slowed.
             let lowered = write(&high, &before.saturating_sub(bytes).to_string());
             write(&high, usual.trim()).and(lowered)
         };

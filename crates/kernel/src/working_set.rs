@@ -1,10 +1,10 @@
 //! The working set of a running process: the pages it references within an interval.
 //!
-//! The kernel clears the accessed bit of every page of the process (`/proc/PID/clear_refs`, value 1),
-//! the interval passes, and `/proc/PID/smaps_rollup` says how much is marked as referenced
+//! The kernel clears the accessed bit of every page of the process (`/proc/PID/clear_refs`, value
+//! 1), the interval passes, and `/proc/PID/smaps_rollup` says how much is marked as referenced
 //! (Documentation/filesystems/proc.rst). The price: both walk the page tables while holding the
-//! process's mmap lock, the processor must set each bit anew (a page walk for each page that the TLB
-//! held), and reclaim loses what the cleared bits would have told it.
+//! process's mmap lock, the processor must set each bit anew (a page walk for each page that the
+//! TLB held), and reclaim loses what the cleared bits would have told it.
 //!
 //! A page of a file counts as referenced also when another process referenced it: the kernel marks
 //! the page itself, for example when a process that used it exits. So memory of which others may
@@ -14,10 +14,10 @@
 //! pages.
 //!
 //! The private figure has bounds ([`Bounds`]). The lower bound assumes that shared pages of such a
-//! mapping were marked first, the upper bound that private pages were. The kernel does not empty the
-//! TLB when it clears the bits, so the bit of a page whose translation stays there is not set again:
-//! the upper bound has as many pages more as the TLB has entries. (Of 1,024 pages written again and
-//! again 892 were seen; with a sleep of ten milliseconds between the turns all.)
+//! mapping were marked first, the upper bound that private pages were. The kernel does not empty
+//! the TLB when it clears the bits, so the bit of a page whose translation stays there is not set
+//! again: the upper bound has as many pages more as the TLB has entries. (Of 1,024 pages written
+//! again and again 892 were seen; with a sleep of ten milliseconds between the turns all.)
 
 use std::fs;
 use std::io;
@@ -90,8 +90,8 @@ impl Process {
         Some(files::text(self.folder.join("comm")).ok()?.trim_end().to_owned())
     }
 
-    /// What was referenced since [`Process::clear`], and the bounds of its private part where the TLB
-    /// has `tlb` entries.
+    /// What was referenced since [`Process::clear`], and the bounds of its private part where the
+    /// TLB has `tlb` entries.
     ///
     /// # Errors
     /// When the process has ended.
@@ -273,7 +273,8 @@ mod tests {
             })
         };
         let least = 2048 * size as u64;
-        // Other tests of this process reference memory meanwhile, and others may have the processors.
+        // Other tests of this process reference memory meanwhile, and others may have the
+        // processors.
         let mut all = Vec::new();
         let known = (0..5).any(|_| {
             stop.store(false, Ordering::Relaxed);
@@ -298,7 +299,8 @@ mod tests {
                      7f40-7f50 r-xp 00000000 fe:00 78   /bin/z\nRss: 10 kB\nPrivate_Clean: 10 kB\nReferenced: 5 kB\n";
         let all = mappings(smaps);
         let kib = |lower: u64, upper: u64| Bounds { lower: lower << 10, upper: upper << 10 };
-        // The library's 50 kB are all shared, or up to 20 of them private; by proportion 40 are shared.
+        // The library's 50 kB are all shared, or up to 20 of them private; by proportion 40 are
+        // shared.
         assert_eq!(bounds(&all, 0), kib(45, 65));
         assert_eq!(bounds(&all, 8 << 10), kib(45, 73));
         assert_eq!(bounds(&all, 8 << 20), kib(45, 430));

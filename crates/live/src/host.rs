@@ -1,4 +1,5 @@
-//! The target `host`: the running kernel, with the load in a process of its own inside a confinement.
+//! The target `host`: the running kernel, with the load in a process of its own inside a
+//! confinement.
 
 use pagelab_experiment::environment::{
     CGROUP_VERSION, DISK_READ_AHEAD, MEMORY_LIMIT, SWAP_COMPRESSOR, SWAP_KIND, SWAP_SIZE, VM_SWAPPINESS,
@@ -42,10 +43,10 @@ impl Host {
         Self::default()
     }
 
-    /// The kernel of a guest, from inside it: swap goes to `swap_device`, which is overwritten, because a
-    /// guest's files are in memory. Measurements begin at the moment of this `repetition`; `tracing_disk`
-    /// is for the addresses of a load that the machine traces, where `traced` is 1 and not 0;
-    /// `root` where the user's programs are.
+    /// The kernel of a guest, from inside it: swap goes to `swap_device`, which is overwritten,
+    /// because a guest's files are in memory. Measurements begin at the moment of this
+    /// `repetition`; `tracing_disk` is for the addresses of a load that the machine traces, where
+    /// `traced` is 1 and not 0; `root` where the user's programs are.
     pub fn in_guest(
         swap_device: Option<&Path>,
         repetition: u32,
@@ -80,7 +81,8 @@ impl Performer for Host {
             let mut watched = Watched { recorder, seen: false };
             let performed = self.within(&confinement, &set_up, experiment, setting, &mut watched);
             let nothing_kept = !watched.seen;
-            // Seen on kernel 6.18 with version 1: reclaim gives up while other load keeps the disk busy.
+            // Seen on kernel 6.18 with version 1: reclaim gives up while other load keeps the disk
+            // busy.
             let spurious = confinement.killed_with_swap_left();
             let others = confinement.others_in_swap();
             let changed = confinement.changed_settings();
@@ -107,8 +109,8 @@ fn from_confine(recorder: &mut dyn Recorder, text: &str) -> Result<()> {
     note(recorder, Level::Warning, text)
 }
 
-/// Waits until what killed runs left is removed: it would disturb the measurement, and a setting is not yet the
-/// machine's own.
+/// Waits until what killed runs left is removed: it would disturb the measurement, and a setting is
+/// not yet the machine's own.
 fn wait_for_recovery(recorder: &mut dyn Recorder) -> Result<()> {
     while recovery::under_way() {
         recorder.progress("wait until the leftovers of a killed run are removed", 0, 1);

@@ -160,13 +160,14 @@ impl Notebook {
     /// Keeps one observation; it is on the disk when this returns.
     ///
     /// # Errors
-    /// When the file cannot be written ([`Problem::Full`]); nothing of the observation is kept then.
+    /// When the file cannot be written ([`Problem::Full`]); nothing of the observation is kept
+    /// then.
     pub fn record(&mut self, repetition: RepetitionId, observation: &Observation) -> Result<(), Error> {
         self.change(|c| write::observation(c, repetition, observation))
     }
 
-    /// Keeps more rows of a table: below those of the repetition's table of that name, columns by their
-    /// names. They are on the disk when this returns.
+    /// Keeps more rows of a table: below those of the repetition's table of that name, columns by
+    /// their names. They are on the disk when this returns.
     ///
     /// # Errors
     /// When the file cannot be written; nothing of the rows is kept then.
@@ -182,7 +183,8 @@ impl Notebook {
         self.together(|changes| changes.finish_repetition(repetition, &[], outcome))
     }
 
-    /// The runs, the oldest first, without their observations; those that cannot be read are among them.
+    /// The runs, the oldest first, without their observations; those that cannot be read are among
+    /// them.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -228,7 +230,8 @@ impl Notebook {
         read::resolve(&self.connection, text).map_err(|p| p.at(&self.path))
     }
 
-    /// The environment's entry `name` of the newest repetition on `target` whose entry `given.0` is `given.1`.
+    /// The environment's entry `name` of the newest repetition on `target` whose entry `given.0` is
+    /// `given.1`.
     ///
     /// # Errors
     /// When the file cannot be read.
@@ -262,9 +265,9 @@ impl Notebook {
         load().map_err(|p: Problem| p.at(&self.path))
     }
 
-    /// Takes the runs of another notebook over, all that can be read, one after the other and each wholly or
-    /// not at all. A run that is here already only gets the repetitions that it lacks; so an import that broke
-    /// off can be made again.
+    /// Takes the runs of another notebook over, all that can be read, one after the other and each
+    /// wholly or not at all. A run that is here already only gets the repetitions that it lacks; so
+    /// an import that broke off can be made again.
     ///
     /// # Errors
     /// When either file is refused or this one cannot be written.

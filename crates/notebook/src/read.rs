@@ -386,8 +386,8 @@ fn word<T: DeserializeOwned>(row: &Row<'_>, at: usize) -> rusqlite::Result<T> {
     serde_json::from_value(text.into()).map_err(|e| content(row, at, e))
 }
 
-/// A value whose every part is understood: a parameter that this program does not know could have made
-/// the run another than the one that it would be taken for.
+/// A value whose every part is understood: a parameter that this program does not know could have
+/// made the run another than the one that it would be taken for.
 fn json<T: DeserializeOwned + Serialize>(row: &Row<'_>, at: usize) -> rusqlite::Result<T> {
     let text: String = row.get(at)?;
     let read = || {

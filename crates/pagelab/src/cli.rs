@@ -450,7 +450,8 @@ mod tests {
         });
     }
 
-    /// The words of a line for a shell, up to what is the shell's own; `None` where that comes among them.
+    /// The words of a line for a shell, up to what is the shell's own; `None` where that comes
+    /// among them.
     fn shell_words(line: &str) -> Option<Vec<String>> {
         let (mut words, mut word, mut quote) = (Vec::new(), String::new(), None);
         let mut letters = line.chars().peekable();

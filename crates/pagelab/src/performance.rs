@@ -1,6 +1,8 @@
-//! Performs plans: interleaves their repetitions, shows progress, and ends in order on an interrupt.
+//! Performs plans: interleaves their repetitions, shows progress, and ends in order on an
+//! interrupt.
 //!
-//! Nothing is written while a repetition measures. One transaction keeps it whole and begins the next.
+//! Nothing is written while a repetition measures. One transaction keeps it whole and begins the
+//! next.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -37,7 +39,8 @@ pub struct Planned {
 }
 
 impl Planned {
-    /// Leaves it out where its target turns out not to support it: a guest's kernel is known only once it runs.
+    /// Leaves it out where its target turns out not to support it: a guest's kernel is known only
+    /// once it runs.
     pub fn make_part(&mut self) {
         self.part = true;
     }
@@ -52,7 +55,8 @@ impl Planned {
         self.more = more;
     }
 
-    /// How often it is performed where `repeat` is asked for of all: a model plays a whole program every time alike, so once.
+    /// How often it is performed where `repeat` is asked for of all: a model plays a whole program
+    /// every time alike, so once.
     pub fn repetitions(&self, repeat: u32) -> u32 {
         if self.plan.deterministic && matches!(self.plan.experiment.declaration().load(), Load::Program(_)) {
             1
@@ -61,7 +65,8 @@ impl Planned {
         }
     }
 
-    /// A run of what `request` asks for on `target`, whose own options come before what is asked for of all.
+    /// A run of what `request` asks for on `target`, whose own options come before what is asked
+    /// for of all.
     ///
     /// # Errors
     /// When an option is unknown or its value impossible, and what the target does not honour.
@@ -96,18 +101,20 @@ impl Planned {
 
 /// What was performed.
 pub struct Performed {
-    /// The runs as the notebook has them, in the order of the plans; without those that were never begun.
+    /// The runs as the notebook has them, in the order of the plans; without those that were never
+    /// begun.
     pub runs: Vec<Run>,
     /// Why it ended early, if it did.
     pub failure: Option<anyhow::Error>,
 }
 
-/// Performs every plan `repeat` times, or as often as it says itself, forwards and backwards in turn (A B B A …), so that a drift
-/// of the machine touches all alike.
+/// Performs every plan `repeat` times, or as often as it says itself, forwards and backwards in
+/// turn (A B B A …), so that a drift of the machine touches all alike.
 ///
 /// # Errors
-/// When the notebook cannot be written. A repetition that fails is kept with its reason, ends its run,
-/// and the first one is given back as `failure`. A run that is refused before it measures leaves nothing.
+/// When the notebook cannot be written. A repetition that fails is kept with its reason, ends its
+/// run, and the first one is given back as `failure`. A run that is refused before it measures
+/// leaves nothing.
 pub fn perform(plans: &mut [Planned], repeat: u32, context: &Context) -> Result<Performed> {
     let interrupt = Interrupt::listen().context("cannot install signal handlers")?;
     play_together(plans)?;
@@ -311,7 +318,8 @@ fn repetition(
     (Ended { id, seen, outcome }, result)
 }
 
-/// Where a fleet performs this, as its client says in `PAGELAB_FLEET`: a line `host=`, `worker=` and `attempt=` each.
+/// Where a fleet performs this, as its client says in `PAGELAB_FLEET`: a line `host=`, `worker=`
+/// and `attempt=` each.
 fn fleet() -> Option<BTreeMap<String, String>> {
     let text = std::env::var("PAGELAB_FLEET").ok()?;
     let entries = text.lines().filter_map(|line| line.split_once('='));
@@ -319,7 +327,8 @@ fn fleet() -> Option<BTreeMap<String, String>> {
     Some(known.map(|(key, value)| (format!("fleet.{key}"), value.to_owned())).collect())
 }
 
-/// Holds observations in memory, for a write to the disk would disturb what is measured, and shows progress.
+/// Holds observations in memory, for a write to the disk would disturb what is measured, and shows
+/// progress.
 struct BufferedRecorder<'a> {
     seen: Vec<Observation>,
     progress: &'a Progress,

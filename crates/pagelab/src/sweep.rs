@@ -1,4 +1,5 @@
-//! `pagelab need` and `pagelab run command --sweep-memory`: one run for each memory limit that the search asks for.
+//! `pagelab need` and `pagelab run command --sweep-memory`: one run for each memory limit that the
+//! search asks for.
 
 use std::time::Instant;
 
@@ -118,8 +119,8 @@ impl Sweep<'_> {
         self.plan(sizes.1.bytes(pagelab_kernel::region::page_size() as u64), 0, None, None)
     }
 
-    /// A run under one limit, which was measured `before` times before; the program is stopped after `deadline` ns.
-    /// Its swap holds `peak` bytes, where they are known.
+    /// A run under one limit, which was measured `before` times before; the program is stopped
+    /// after `deadline` ns. Its swap holds `peak` bytes, where they are known.
     fn plan(&self, memory: u64, before: usize, deadline: Option<f64>, peak: Option<f64>) -> Result<Planned> {
         let setting = Setting { memory: Some(Limit::Of(Size::Bytes(memory))), ..self.setting.clone() };
         let name = self.name.map(|name| {

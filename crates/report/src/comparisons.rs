@@ -189,7 +189,8 @@ pub fn headline(comparison: &Comparison) -> String {
     let metric = named(line);
     let figure = |v: f64| text::value(Some(v), line.unit);
     let from_to = format!("{} → {}", figure(line.medians.0), figure(line.medians.1));
-    // The change is estimated from all pairs of repetitions, and need not be that of the medians beside it.
+    // The change is estimated from all pairs of repetitions, and need not be that of the medians
+    // beside it.
     let of_medians = percent(line.medians.1 / line.medians.0 - 1.0);
     let change = line.change.map_or_else(String::new, |change| match change_of(line, change) {
         shown if shown == of_medians || percent(change) == of_medians => shown,
@@ -251,7 +252,8 @@ pub(crate) fn percent(share: f64) -> String {
     }
 }
 
-/// The change of a line that differs, however little: with two digits where one behind the point would show none.
+/// The change of a line that differs, however little: with two digits where one behind the point
+/// would show none.
 fn change_of(line: &Line, change: f64) -> String {
     match percent(change) {
         none if none == "0.0%" && line.verdict.differs() && change != 0.0 => {
@@ -300,8 +302,8 @@ fn row(line: &Line) -> Vec<String> {
     ]
 }
 
-/// The columns that the comparison has figures for: an exact one has no interval and no p value, and one of
-/// single repetitions no verdict either.
+/// The columns that the comparison has figures for: an exact one has no interval and no p value,
+/// and one of single repetitions no verdict either.
 fn columns(comparison: &Comparison, mut cells: Vec<String>) -> Vec<String> {
     if comparison.exact || comparison.of_single_counts() {
         cells.drain(4..6);
@@ -311,7 +313,8 @@ fn columns(comparison: &Comparison, mut cells: Vec<String>) -> Vec<String> {
     cells
 }
 
-/// A metric without a significant difference: its change, and how small a change could have been found.
+/// A metric without a significant difference: its change, and how small a change could have been
+/// found.
 fn no_difference(line: &Line) -> String {
     let change = line.change.map_or_else(String::new, |change| format!(" {}", percent(change)));
     match line.detectable {
@@ -341,7 +344,8 @@ pub fn row_tables(comparison: &Comparison) -> Vec<TextTable> {
     comparison.tables.iter().map(table).collect()
 }
 
-/// One comparison for the terminal: the answer, the metrics that differ (or all), then what limits it.
+/// One comparison for the terminal: the answer, the metrics that differ (or all), then what limits
+/// it.
 pub fn terminal(comparison: &Comparison, options: Options, style: &Style) -> String {
     let wrap = |text: &str| wrapped(text, "", "  ", style) + "\n";
     let mut out = wrap(&title(comparison));

@@ -1,4 +1,5 @@
-//! A metric over revisions: its steps in sentences, its points as a table, as JSON and as a section of a page.
+//! A metric over revisions: its steps in sentences, its points as a table, as JSON and as a section
+//! of a page.
 
 use pagelab_analysis::change_points::MIN_POINTS;
 use pagelab_analysis::figure::{Axis, Mark, Plot, Tone};
@@ -43,7 +44,7 @@ fn sides<'a>(series: &'a Series, track: &Track, step: &Step) -> (&'a Point, &'a 
     (&series.points[before], &series.points[step.at])
 }
 
-/// What the series is, with the CPU where that is part of it.
+/// The name of the series, with the CPU if it is part of the conditions.
 pub fn title(series: &Series) -> String {
     match &series.machine {
         Some(machine) => format!("{} ({machine})", series.name),
@@ -89,7 +90,8 @@ fn points(series: &Series) -> String {
     }
 }
 
-/// What became of the metric that decides, in sentences: the newest step first. `is_new`: the steps to tell.
+/// Describes the changes of the deciding metric, the newest first. `is_new` selects the steps to
+/// report.
 pub fn answer(series: &Series, is_new: impl Fn(&Step) -> bool) -> Vec<String> {
     let (count, points) = (series.points.len(), points(series));
     let Some(track) = series.tracks.first() else {

@@ -1,5 +1,5 @@
-//! What is shown: findings, comparisons and runs as text for a terminal, as JSON, as one self-contained
-//! page of plots, and in the formats of other tools.
+//! What is shown: findings, comparisons and runs as text for a terminal, as JSON, as one
+//! self-contained page of plots, and in the formats of other tools.
 //!
 //! This crate draws what it is given: runs and what the analysis made of them.
 

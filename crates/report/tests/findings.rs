@@ -409,7 +409,8 @@ fn swept(goals: &[Goal]) -> String {
     runs::verdict(&assessment.findings, &STYLE) + "\n" + &table.terminal(&STYLE)
 }
 
-/// What was stopped is a lower bound on the page as in the terminal, in the table and in the picture.
+/// What was stopped is a lower bound on the page as in the terminal, in the table and in the
+/// picture.
 #[test]
 fn the_page_of_a_sweep_says_over_of_a_stopped_limit() {
     let limit = |memory: u64, time: f64, stopped| MeasuredLimit {

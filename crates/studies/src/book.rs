@@ -26,8 +26,8 @@ pub struct Book {
     /// Assumed values on which a verdict depends.
     #[serde(default, rename = "assumption")]
     pub assumptions: Vec<Assumption>,
-    /// Why claims are not reproduced, as far as is suspected or known: by the claim, `real/4`, or for all rows of it
-    /// that are not, `real`.
+    /// Why claims are not reproduced, as far as is suspected or known: by the claim, `real/4`, or
+    /// for all rows of it that are not, `real`.
     #[serde(default)]
     pub suspected: BTreeMap<String, String>,
     /// Constants, and the claims whose figures they were computed from or fitted with.

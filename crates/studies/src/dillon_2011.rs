@@ -15,8 +15,8 @@ use crate::published::{Sheet, sheet};
 
 const NAME: &str = "dillon-2011";
 pub(crate) const PUBLISHED: Sheet = sheet!("dillon-2011.csv");
-/// The rows that the three lock parameters are fitted on unless others are asked for: the kernel builds
-/// with few and many jobs, and one build of the world in four.
+/// The rows that the three lock parameters are fitted on unless others are asked for: the kernel
+/// builds with few and many jobs, and one build of the world in four.
 const FIT: [usize; 5] = [4, 6, 12, 15, 16];
 /// How much faster a processor of the small machine is: 2.8 GHz against 1.9.
 const SPEED: f64 = 1.5;
@@ -155,8 +155,8 @@ fn fit(rows: &[&Row]) -> Parameters {
     best
 }
 
-/// The shares of the waits that are spun, and so counted as system time, before and after the patch; the rest of the
-/// waits is counted as idle.
+/// The shares of the waits that are spun, and so counted as system time, before and after the
+/// patch; the rest of the waits is counted as idle.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Spun {
     before: f64,
@@ -169,9 +169,10 @@ impl Spun {
     }
 }
 
-/// System time of the work itself, of a build alone. The small machine's is what it shows after the patch, where next
-/// to nothing waits (rows 10, 11 and 14). The large one's is that of its kernel with four jobs after the patch (row 13)
-/// without what was spun there; its world has as much more than the small machine's.
+/// System time of the work itself, of a build alone. The small machine's is what it shows after the
+/// patch, where next to nothing waits (rows 10, 11 and 14). The large one's is that of its kernel
+/// with four jobs after the patch (row 13) without what was spun there; its world has as much more
+/// than the small machine's.
 fn own_system(row: &Row, rows: &[Row], outcomes: &[Outcome], spun: Spun) -> f64 {
     let small = |world: bool| {
         let rows = rows.iter().filter(|other| !other.big && !other.before && other.world == world);
@@ -192,7 +193,8 @@ fn system(row: &Row, rows: &[Row], outcomes: &[Outcome], spun: Spun) -> f64 {
     own_system(row, rows, outcomes, spun) + spun.of(row) * outcomes[row.number - 1].waited
 }
 
-/// The shares of the waits that are counted as system time, by the rows of the fit: of a hundred each the best.
+/// The shares of the waits that are counted as system time, by the rows of the fit: of a hundred
+/// each the best.
 fn spun(rows: &[Row], outcomes: &[Outcome], asked: &[usize]) -> Spun {
     let shares = || (0..=100).map(|n| f64::from(n) / 100.0);
     let error = |spun: Spun, before: bool| {
@@ -204,8 +206,9 @@ fn spun(rows: &[Row], outcomes: &[Outcome], asked: &[usize]) -> Spun {
     Spun { before: best(&|before| error(Spun { before, after }, true)), after }
 }
 
-/// User time of a build alone, by how much faster a processor of the small machine is. The world's is read off the
-/// small machine (rows 10 and 11), the kernel's off the large one. It grows neither with jobs nor with builds.
+/// User time of a build alone, by how much faster a processor of the small machine is. The world's
+/// is read off the small machine (rows 10 and 11), the kernel's off the large one. It grows neither
+/// with jobs nor with builds.
 fn user(row: &Row, rows: &[Row], speed: f64) -> f64 {
     match (row.world, row.big) {
         (true, big) => (rows[9].user + rows[10].user) / 2.0 * if big { speed } else { 1.0 },

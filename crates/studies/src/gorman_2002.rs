@@ -1,9 +1,9 @@
 //! Gorman 2002: VM Regress on Linux 2.4.19 and on 2.4.19-rmap14a, four tests.
 //!
-//! The outcome was published in words, without totals, so each finding becomes a figure of the models
-//! and the words' verdict. The study did not populate its mapping: a page is made at its first
-//! reference. References dirty their pages, as in the version used (a read of untouched anonymous
-//! memory would have consumed none, and the tests did exhaust memory).
+//! The outcome was published in words, without totals, so each finding becomes a figure of the
+//! models and the words' verdict. The study did not populate its mapping: a page is made at its
+//! first reference. References dirty their pages, as in the version used (a read of untouched
+//! anonymous memory would have consumed none, and the tests did exhaust memory).
 
 mod pictures;
 
@@ -31,7 +31,8 @@ const REFERENCES: u64 = 2_000_000;
 const FRAMES: u32 = 26_000;
 /// The same a little short of the smaller test: with [`FRAMES`] nothing is ever reclaimed in it.
 const TIGHT: u32 = 24_500;
-/// The last whole window of the sine in smooth_sin with 50,000 pages ends here; sweeps in order follow.
+/// The last whole window of the sine in smooth_sin with 50,000 pages ends here; sweeps in order
+/// follow.
 const SINE: u64 = 1_910_000;
 /// Windows of the time line.
 const WINDOWS: usize = 200;
@@ -89,7 +90,8 @@ impl SystemResult {
         self.late(0.02) / self.late(1.0 - exhausted)
     }
 
-    /// Of the pages in memory at the end, the share that would be there if only the rank by this key decided.
+    /// Of the pages in memory at the end, the share that would be there if only the rank by this
+    /// key decided.
     fn told_by<K: Ord>(&self, key: impl Fn(usize) -> K) -> f64 {
         let kept = self.present.iter().filter(|&&present| present).count();
         let mut pages: Vec<usize> = (0..self.present.len()).collect();
@@ -97,7 +99,8 @@ impl SystemResult {
         pages[..kept].iter().filter(|&&page| self.present[page]).count() as f64 / kept as f64
     }
 
-    /// Percent of the pages in memory at the end that their age tells, and how often they were referenced.
+    /// Percent of the pages in memory at the end that their age tells, and how often they were
+    /// referenced.
     fn told_by_age_and_frequency(&self) -> [f64; 2] {
         [self.told_by(|page| self.last[page]), self.told_by(|page| u64::from(self.counts[page]))]
             .map(|share| 100.0 * share)
@@ -173,7 +176,8 @@ const NAMES: [&str; 4] = [
     "smooth_sin-random, 50,000 pages",
 ];
 
-/// The four tests on both systems, with the options' change; each is performed when it is first looked at.
+/// The four tests on both systems, with the options' change; each is performed when it is first
+/// looked at.
 struct Model {
     options: Options,
     pairs: [OnceCell<Pair>; 4],

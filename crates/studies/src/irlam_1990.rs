@@ -1,4 +1,5 @@
-//! Irlam 1990: throughput of a SPARCstation 1 against active virtual memory, on the model of its pmegs.
+//! Irlam 1990: throughput of a SPARCstation 1 against active virtual memory, on the model of its
+//! pmegs.
 
 pub(super) mod here;
 mod sweeps;
@@ -18,7 +19,8 @@ use crate::published::{Sheet, sheet};
 const NAME: &str = "irlam-1990";
 pub(crate) const PUBLISHED: Sheet = sheet!("irlam-1990.csv");
 pub(crate) const MACHINES: Sheet = sheet!("irlam-1990-family.csv");
-/// Runs of which the smallest elapsed time counts, as the author gives it; how many he made is not said.
+/// Runs of which the smallest elapsed time counts, as the author gives it; how many he made is not
+/// said.
 const OF: f64 = 5.0;
 /// So many times over, and the mean of that: heavily loaded rows vary by a tenth.
 const GROUPS: u64 = 7;
@@ -74,8 +76,8 @@ fn mean(outcomes: &[Outcome]) -> Mean {
     }
 }
 
-/// Runs every (system, test) with each seed, on all cores; of each `of` runs the one with the smallest elapsed
-/// time counts.
+/// Runs every (system, test) with each seed, on all cores; of each `of` runs the one with the
+/// smallest elapsed time counts.
 fn run_all(cases: &[(Sun4, VmTest)], seeds: std::ops::Range<u64>, of: usize) -> Vec<Mean> {
     // The last cases are the longest: they come first.
     let mut means = each(cases.len(), |turn| {
@@ -160,7 +162,8 @@ fn model(options: &Options, published: &[Row]) -> Model {
 /// Steals of pmegs that the author counted in 48 hours.
 const COUNTED_STEALS: f64 = 2_685_512.0;
 
-/// The claims' figures. The drop of 4 MB processes and the sleeper without eager swapping are runs of their own.
+/// The claims' figures. The drop of 4 MB processes and the sleeper without eager swapping are runs
+/// of their own.
 fn answering(options: &Options, model: Model) -> Answers {
     let system = model.cases[0].0;
     let few = options.seed..options.seed + 2;

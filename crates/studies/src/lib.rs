@@ -1,9 +1,10 @@
 //! The published studies, each held against its model: `pagelab reproduce`.
 //!
-//! A study is one file here, one line in [`STUDIES`], its published figures in `published/` and its claims in
-//! `published/claims/` ([`book`]). Its code runs the model and gives a figure for each claim; the verdicts
-//! follow from the file. Parameters with their standing, tables and plots come with it. Runs of the same experiment on a kernel that runs are
-//! handed in ([`here`]), and laid beside.
+//! A study is one file here, one line in [`STUDIES`], its published figures in `published/` and its
+//! claims in `published/claims/` ([`book`]). Its code runs the model and gives a figure for each
+//! claim; the verdicts follow from the file. Parameters with their standing, tables and plots come
+//! with it. Runs of the same experiment on a kernel that runs are handed in ([`here`]), and laid
+//! beside.
 
 pub mod book;
 pub mod claim;

@@ -1,5 +1,5 @@
-//! McDougall 2005: the Solaris page cache. Reading a file through segmap and segkpm; free list, cache list
-//! and scanner before and after the cyclic page cache.
+//! McDougall 2005: the Solaris page cache. Reading a file through segmap and segkpm; free list,
+//! cache list and scanner before and after the cyclic page cache.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -29,7 +29,8 @@ pub(crate) const VMSTAT: Sheet = sheet!("mcdougall-vmstat.csv");
 /// Seconds of a turn of the disk: 7,200 per minute, assumed.
 const TURN: f64 = 60.0 / 7200.0;
 
-/// The machine of the read test, in pages of 8 KiB and a sixteenth of its size: 4 GB with windows of 64 MB.
+/// The machine of the read test, in pages of 8 KiB and a sixteenth of its size: 4 GB with windows
+/// of 64 MB.
 const MEMORY: u32 = 32_768;
 const WINDOWS: u32 = 512;
 const READS: u64 = 200_000;
@@ -56,8 +57,8 @@ fn cell(cells: &[(String, [f64; 2])], case: &str, release: usize) -> f64 {
     cells.iter().find(|(name, _)| name == case).map_or(f64::NAN, |(_, figures)| figures[release])
 }
 
-/// The costs of the parts, from four of the six cells: what one case has more than another. The other two are held
-/// out: Solaris 10's smallest, whose call is Solaris 8's, and its largest.
+/// The costs of the parts, from four of the six cells: what one case has more than another. The
+/// other two are held out: Solaris 10's smallest, whose call is Solaris 8's, and its largest.
 fn costs(cells: &[(String, [f64; 2])]) -> Costs {
     let [small, large, missed] = CASES.map(|case| cell(cells, case, 0));
     let large_10 = cell(cells, CASES[1], 1);
@@ -351,8 +352,9 @@ const LOAD: Load = Load {
     idle: 120.0,
     fastscan: 8192,
 };
-/// Applications that exceed memory by a quarter, on the author's machine of 2 GB (`kstat -n system_pages`: 512,136
-/// pages): half of its pages a second, the most that its scanner may do, is just above the printed rates.
+/// Applications that exceed memory by a quarter, on the author's machine of 2 GB
+/// (`kstat -n system_pages`: 512,136 pages): half of its pages a second, the most that its scanner
+/// may do, is just above the printed rates.
 const SHORT: Load = Load {
     frames: 512_136,
     page: 4096,
@@ -414,7 +416,8 @@ fn server(found: &[Rates]) -> (Table, Table) {
     (columns, apps)
 }
 
-/// A row of `iostat -xn`: reads and writes a second, KB read and written a second, and the rest by its column.
+/// A row of `iostat -xn`: reads and writes a second, KB read and written a second, and the rest by
+/// its column.
 type Iostat = (f64, f64, f64, f64, f64, f64, f64, f64, f64, f64, String);
 
 /// Reads a second, KB read a second, and ms of a read on the raw disk.

@@ -209,7 +209,8 @@ impl Model {
         }
     }
 
-    /// Percent of a function's time in the part at this place of [`Parts::time`]. The kinds that count have none.
+    /// Percent of a function's time in the part at this place of [`Parts::time`]. The kinds that
+    /// count have none.
     fn part(&self, add: bool, part: usize) -> f64 {
         let Interleaved { adding, removing, .. } = &self.ten_at_once;
         let time = if add { adding } else { removing }.time(&self.costs);
@@ -222,7 +223,8 @@ impl Model {
         100.0 * removing.beyond as f64 * self.costs.miss / removing.time(&self.costs).iter().sum::<f64>()
     }
 
-    /// The reverse map's time with the slab outside of the lock, through that with it inside; both with the waits.
+    /// The reverse map's time with the slab outside of the lock, through that with it inside; both
+    /// with the waits.
     fn slab_outside(&self) -> f64 {
         let time = |seen: &Interleaved| {
             let own = |parts: &Parts| parts.time(&self.costs).iter().sum::<f64>();
@@ -471,7 +473,8 @@ fn profile_table(published: &Published, model: &Model) -> Result<Table, StudyErr
     Ok(table)
 }
 
-/// The published profile beside the model's, function by function in the order of the published one.
+/// The published profile beside the model's, function by function in the order of the published
+/// one.
 fn profile_bars(published: &Published, profile: &Table) -> Bars {
     let claim = |name: &str| {
         let row = published.profile.iter().position(|(_, function, ..)| function == name);

@@ -57,8 +57,8 @@ pub(super) struct View<'a> {
     /// The time at full speed, ns.
     full: f64,
     allowed: f64,
-    /// Pages fetched, refaults, ns stalled, and pages written with room to spare; where no limit has
-    /// room, the fewest at full speed.
+    /// Pages fetched, refaults, ns stalled, and pages written with room to spare; where no limit
+    /// has room, the fewest at full speed.
     usual: [f64; 4],
     /// What a page fetched costs where it costs least, ns, where one can be told.
     cost: Option<f64>,

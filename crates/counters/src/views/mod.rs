@@ -1,5 +1,5 @@
-//! What an administrator looks at, computed from snapshots. Nothing here reads a file: each view says
-//! what it needs as a [`Selection`], and its formulas stand beside its columns.
+//! What an administrator looks at, computed from snapshots. Nothing here reads a file: each view
+//! says what it needs as a [`Selection`], and its formulas stand beside its columns.
 
 pub mod capped;
 pub mod doctor;
@@ -62,7 +62,8 @@ impl Width {
         }
     }
 
-    /// The end of a name that has room beside `taken` columns, or its beginning where that says more.
+    /// The end of a name that has room beside `taken` columns, or its beginning where that says
+    /// more.
     pub fn cut(self, name: &str, taken: usize) -> String {
         let Self::Columns(columns) = self else { return name.to_owned() };
         let room = columns.saturating_sub(taken);
@@ -80,7 +81,8 @@ impl Width {
     }
 }
 
-/// A whole figure in a column, in thousands (`base`) and so on with their letters where it is too long.
+/// A whole figure in a column, in thousands (`base`) and so on with their letters where it is too
+/// long.
 fn fitting(value: Option<f64>, width: usize, base: f64, letters: &[&str]) -> String {
     let Some(value) = value else { return cell(None, width, 0) };
     let texts = letters

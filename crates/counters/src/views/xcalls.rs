@@ -1,4 +1,5 @@
-//! Cross-calls by CPU, as mpstat's `xcal`: functions and TLB flushes that other CPUs asked each CPU for.
+//! Cross-calls by CPU, as mpstat's `xcal`: functions and TLB flushes that other CPUs asked each CPU
+//! for.
 //!
 //! x86 counts them in /proc/interrupts; elsewhere there are no rows.
 

@@ -102,7 +102,8 @@ impl fmt::Display for Tasks {
 /// what to do instead.
 pub type Contradiction = (&'static str, &'static str, &'static str);
 
-/// Why a target does not honour a condition: (why, remedy), as [`Unsupported`](crate::Unsupported) has them.
+/// Why a target does not honour a condition: (why, remedy), as [`Unsupported`](crate::Unsupported)
+/// has them.
 pub type Dishonoured = (String, String);
 
 /// What sizes that nobody asked for depend on.
@@ -183,8 +184,8 @@ pub trait Declaration {
     /// kernel counts exactly, and no part of it, which it samples.
     fn headline(&self) -> &'static [MetricId];
 
-    /// Metrics that decide together with the primary one, where a change may show in them alone: the p values of all
-    /// that decide are corrected for their number.
+    /// Metrics that decide together with the primary one, where a change may show in them alone:
+    /// the p values of all that decide are corrected for their number.
     fn also_decide(&self) -> &'static [MetricId] {
         &[]
     }
@@ -267,7 +268,8 @@ pub trait Declaration {
         0
     }
 
-    /// About how long a repetition takes under this limit of bytes, in seconds, where that can be told.
+    /// About how long a repetition takes under this limit of bytes, in seconds, where that can be
+    /// told.
     fn seconds(&self, _limit: Option<u64>, _page_size: u64) -> Option<f64> {
         None
     }

@@ -87,9 +87,11 @@ pub fn perform(
         return Err(Failure::unsupported(what, "use a kernel with CONFIG_TRANSPARENT_HUGEPAGE"));
     };
     let _enabled = SavedSetting::set(Path::new(THP).join("enabled"), "madvise")?;
-    // Huge pages raise it to a twentieth of a small machine's memory, below which filling could not go.
+    // Huge pages raise it to a twentieth of a small machine's memory, below which filling could not
+    // go.
     let _reserve = SavedSetting::set(RESERVE.into(), "8192")?;
-    // From Linux 5.9 on the kernel compacts by itself twice a second where free memory is in pieces.
+    // From Linux 5.9 on the kernel compacts by itself twice a second where free memory is in
+    // pieces.
     let proactive = Path::new(PROACTIVE);
     let _proactive = proactive.exists().then(|| SavedSetting::set(proactive.to_owned(), "0")).transpose()?;
     let mut harness = Harness::open(context, recorder)?;

@@ -1,10 +1,10 @@
 //! `oom` on the running kernel.
 //!
 //! The worker stays outside the limit and looks; its children join the cgroup, hold what they are
-//! to hold, and the last one grows. A sample, every fifth of a millisecond, reads the cgroup's count
-//! of times at the limit, what each child holds (`/proc/PID/status`), and which children are gone.
-//! The scores are the kernel's formula (`oom_badness`) at the last sample before the kill; who was
-//! killed and what the cgroup counts are the kernel's own word.
+//! to hold, and the last one grows. A sample, every fifth of a millisecond, reads the cgroup's
+//! count of times at the limit, what each child holds (`/proc/PID/status`), and which children are
+//! gone. The scores are the kernel's formula (`oom_badness`) at the last sample before the kill;
+//! who was killed and what the cgroup counts are the kernel's own word.
 
 use std::fs;
 use std::path::Path;
@@ -261,7 +261,8 @@ fn total(group: Group<'_>) -> u64 {
     bounded(memory, swap, &meminfo) / page_size() as u64
 }
 
-/// Bytes of memory and swap under a limit of memory and one of swap, on a machine with this `/proc/meminfo`.
+/// Bytes of memory and swap under a limit of memory and one of swap, on a machine with this
+/// `/proc/meminfo`.
 fn bounded(memory: u64, swap: Option<u64>, meminfo: &str) -> u64 {
     memory + swap.unwrap_or(u64::MAX).min(value(meminfo, "SwapTotal").unwrap_or(0))
 }

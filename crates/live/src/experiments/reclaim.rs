@@ -86,7 +86,8 @@ impl Load {
         Ok(new)
     }
 
-    /// Writes the hot part so often, and on while `more`, whose own time and faults are not the load's.
+    /// Writes the hot part so often, and on while `more`, whose own time and faults are not the
+    /// load's.
     fn reference(&mut self, turns: u32, more: impl Fn() -> bool) {
         let mut done = 0;
         while done < turns || more() {

@@ -84,8 +84,8 @@ struct Machine<'a> {
 }
 
 /// Pages of a mapping that is larger than what the fast node of the first processor has free: none
-/// where both nodes are in one tier, because it begins on the slow node there; `None` where there are
-/// not two nodes.
+/// where both nodes are in one tier, because it begins on the slow node there; `None` where there
+/// are not two nodes.
 pub fn beyond_the_fast_node() -> Option<u64> {
     let nodes = Nodes::of(*allowed().ok()?.first()?)?;
     if !nodes.tiered {

@@ -20,7 +20,8 @@ use crate::harness::failure::failed;
 pub struct ExecutionContext {
     /// The file that experiments write, map and read.
     pub scratch: Option<PathBuf>,
-    /// The cgroup that bounds the load; joined with [`ExecutionContext::join`] before the load begins.
+    /// The cgroup that bounds the load; joined with [`ExecutionContext::join`] before the load
+    /// begins.
     pub cgroup: Option<PathBuf>,
     /// The cgroup's `memory.stat`.
     pub memory_stat: Option<PathBuf>,
@@ -35,10 +36,12 @@ pub struct ExecutionContext {
     /// The disk on which to tell the addresses of a load that the machine traces.
     #[serde(default)]
     pub tracing_disk: Option<PathBuf>,
-    /// Whether it is traced, 0 or 1: what is handed on is as long either way, and so is what that takes.
+    /// Whether it is traced, 0 or 1: what is handed on is as long either way, and so is what that
+    /// takes.
     #[serde(default)]
     pub traced: u8,
-    /// The folder that is the root of what the user's programs see, in a guest that has brought some.
+    /// The folder that is the root of what the user's programs see, in a guest that has brought
+    /// some.
     #[serde(default)]
     pub root: Option<Root>,
     /// What whoever made the place knows about it: environment entries that go before the
@@ -81,7 +84,8 @@ impl ExecutionContext {
         })
     }
 
-    /// The scratch file, made of `pages` pages as they usually are, on disk and out of the page cache.
+    /// The scratch file, made of `pages` pages as they usually are, on disk and out of the page
+    /// cache.
     ///
     /// # Errors
     /// When there is nowhere to write it, or the disk is full.

@@ -1,5 +1,5 @@
-//! What a kernel will do of a request, before anything is set up: one planner for the running kernel and for guests, each with its
-//! [`Capabilities`].
+//! What a kernel will do of a request, before anything is set up: one planner for the running
+//! kernel and for guests, each with its [`Capabilities`].
 
 mod capabilities;
 mod tasks;
@@ -30,7 +30,8 @@ const HARNESS: u64 = 16 << 20;
 /// Settles `request` on a kernel that has `capabilities`.
 ///
 /// # Errors
-/// What is not honoured, by the kernel's experiments or as far as is known by this kernel and machine.
+/// What is not honoured, by the kernel's experiments or as far as is known by this kernel and
+/// machine.
 pub fn settle(request: &Request, capabilities: &Capabilities) -> Result<Settled, Unsupported> {
     let Capabilities { target, page_size, .. } = capabilities;
     let refuse = |(what, why, remedy): Lacking| Unsupported::new(target, what, why, remedy);

@@ -284,7 +284,8 @@ impl PolicyKind {
         matches!(self, Self::Opt)
     }
 
-    /// Whether the policy decides itself how many pages are resident; the frames do not matter then.
+    /// Whether the policy decides itself how many pages are resident; the frames do not matter
+    /// then.
     pub fn has_variable_space(&self) -> bool {
         matches!(self, Self::WorkingSet { .. } | Self::Pff { .. })
     }

@@ -1,8 +1,9 @@
 //! Page replacement policies from the literature, each in a file with its source.
 //!
 //! They answer one question: with this many frames, which references of a stream miss? Pages are
-//! dense numbers, so a policy indexes arrays and needs no hash; 4 to 16 bytes a page for most, 40 for CLOCK-Pro. Systems
-//! with reserves, dirty pages and time are composed elsewhere; nothing here has a clock.
+//! dense numbers, so a policy indexes arrays and needs no hash; 4 to 16 bytes a page for most, 40
+//! for CLOCK-Pro. Systems with reserves, dirty pages and time are composed elsewhere; nothing here
+//! has a clock.
 
 pub mod aging;
 pub mod arc;
@@ -62,7 +63,8 @@ pub trait Policy: Send {
     /// When the page is not below the number of pages the policy was made for.
     fn reference(&mut self, page: u32) -> bool;
 
-    /// As [`Policy::reference`], of which is known whether it is a write. Most policies treat both alike.
+    /// As [`Policy::reference`], of which is known whether it is a write. Most policies treat both
+    /// alike.
     ///
     /// # Panics
     /// As there.
@@ -70,20 +72,21 @@ pub trait Policy: Send {
         self.reference(page)
     }
 
-    /// References these pages in turn and counts the misses: [`Policy::reference`] without a dynamic
-    /// call for each. Long slices are faster.
+    /// References these pages in turn and counts the misses: [`Policy::reference`] without a
+    /// dynamic call for each. Long slices are faster.
     fn misses(&mut self, references: &[u32]) -> u64 {
         references.iter().map(|&page| u64::from(!self.reference(page))).sum()
     }
 
-    /// There are `pages` pages from now on, of which the new ones are not resident. Fewer change nothing.
+    /// There are `pages` pages from now on, of which the new ones are not resident. Fewer change
+    /// nothing.
     fn grow(&mut self, pages: u32);
 
     /// Pages resident now.
     fn resident(&self) -> usize;
 
-    /// Whether this page is resident; `None` from a policy that keeps no names: OPT knows when what it
-    /// holds is wanted, and the working set forgets by time.
+    /// Whether this page is resident; `None` from a policy that keeps no names: OPT knows when what
+    /// it holds is wanted, and the working set forgets by time.
     fn contains(&self, _page: u32) -> Option<bool> {
         None
     }
@@ -93,8 +96,8 @@ pub trait Policy: Send {
         Vec::new()
     }
 
-    /// Writes so far of dirty pages, and of those that are dirty now, from a policy that also writes them before they
-    /// are evicted.
+    /// Writes so far of dirty pages, and of those that are dirty now, from a policy that also
+    /// writes them before they are evicted.
     fn write_backs(&self) -> Option<u64> {
         None
     }
@@ -122,14 +125,15 @@ pub(crate) fn grow_with<T: Clone>(table: &mut Vec<T>, pages: u32, new: T) {
 /// So many references ahead what a policy will look at is fetched into the processor's cache.
 pub(crate) const AHEAD: usize = 32;
 
-/// [`Policy::misses`] of a policy whose first look at a page is at its entry in a table: the entries are fetched some
-/// references ahead, so that their cache misses overlap.
+/// [`Policy::misses`] of a policy whose first look at a page is at its entry in a table: the
+/// entries are fetched some references ahead, so that their cache misses overlap.
 #[inline(always)]
 fn count_fetching<P: Policy, T>(policy: &mut P, references: &[u32], table: impl Fn(&P) -> &[T]) -> u64 {
     count_after(policy, references, |policy, page, _| prefetch_index(table(policy), page as usize))
 }
 
-/// [`Policy::misses`] where `fetch` is told the pages that are referenced [`AHEAD`] references later, and half as many.
+/// [`Policy::misses`] where `fetch` is told the pages that are referenced [`AHEAD`] references
+/// later, and half as many.
 #[inline(always)]
 fn count_after<P: Policy>(policy: &mut P, references: &[u32], fetch: impl Fn(&P, u32, u32)) -> u64 {
     let Some(&last) = references.last() else { return 0 };
@@ -141,8 +145,8 @@ fn count_after<P: Policy>(policy: &mut P, references: &[u32], fetch: impl Fn(&P,
     references.iter().enumerate().map(each).sum()
 }
 
-/// Misses of exact LRU on this stream with `frames` frames (at least 1), the first references to each
-/// page included.
+/// Misses of exact LRU on this stream with `frames` frames (at least 1), the first references to
+/// each page included.
 pub fn lru_misses(stream: &Stream, frames: u32) -> u64 {
     lru::Lru::new(stream.pages(), frames.max(1)).misses(stream.references())
 }

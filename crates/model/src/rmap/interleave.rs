@@ -1,13 +1,15 @@
-//! The script on several processors at once, operation by operation in virtual time: which lines each note of the
-//! reverse map finds in its own cache, which on another processor, and which locks it finds taken.
+//! The script on several processors at once, operation by operation in virtual time: which lines
+//! each note of the reverse map finds in its own cache, which on another processor, and which locks
+//! it finds taken.
 //!
-//! A page's description has the flags with the lock's bit on one line and the chain's head on another. A line is
-//! in the cache of whoever touched it since it was last written elsewhere; capacity is not modelled. Elements are
-//! four to a line, from the processor's own list, which is filled from and emptied to the slab in batches. An
-//! atomic operation waits for the stores before it, so what adding writes is paid for at its unlock; removing frees
-//! an element between its stores and its unlock, which hides them. The time between two notes is drawn from an
-//! exponential distribution about its mean. Forks, execs
-//! and exits go over the same pages in the same order, so walks that meet once meet again at the next page.
+//! A page's description has the flags with the lock's bit on one line and the chain's head on
+//! another. A line is in the cache of whoever touched it since it was last written elsewhere;
+//! capacity is not modelled. Elements are four to a line, from the processor's own list, which is
+//! filled from and emptied to the slab in batches. An atomic operation waits for the stores before
+//! it, so what adding writes is paid for at its unlock; removing frees an element between its
+//! stores and its unlock, which hides them. The time between two notes is drawn from an exponential
+//! distribution about its mean. Forks, execs and exits go over the same pages in the same order, so
+//! walks that meet once meet again at the next page.
 
 use std::collections::VecDeque;
 
@@ -59,7 +61,8 @@ pub struct Parts {
 }
 
 impl Parts {
-    /// The time of the function itself in ns, by part: lock, walk, unlock and the rest; the slab's is its own.
+    /// The time of the function itself in ns, by part: lock, walk, unlock and the rest; the slab's
+    /// is its own.
     pub fn time(&self, costs: &Costs) -> [f64; 4] {
         let calls = self.operations as f64;
         let missed = |lines: u64| lines as f64 * costs.miss;
@@ -183,7 +186,8 @@ struct Machine<'a> {
     seen: Interleaved,
 }
 
-/// Runs the script. Each copy stays on its processor; of the copies on one a random one takes the next step.
+/// Runs the script. Each copy stays on its processor; of the copies on one a random one takes the
+/// next step.
 pub fn run(script: &Script, set: &Processors, seed: u64) -> Interleaved {
     let mut rng = Rng::new(seed);
     let mut memory = Memory::new();
@@ -371,8 +375,8 @@ impl Machine<'_> {
             let element = self.chains[page][found].1;
             self.free(element, processor);
         }
-        // What is unlinked is stored before the element is freed, and done when the unlock comes; only where the
-        // pointer was direct nothing is freed between.
+        // What is unlinked is stored before the element is freed, and done when the unlock comes;
+        // only where the pointer was direct nothing is freed between.
         if found == last {
             let head = self.write_head(page, at);
             if last == 0 {
@@ -429,7 +433,8 @@ mod tests {
         assert!(seen.contended > 0 && seen.waited > 0.0, "{seen:?}");
         let scattered = run(&script, &Processors { elements_of_line: 1, ..set(4) }, 1);
         assert!(scattered.removing.walk > seen.removing.walk, "{scattered:?}");
-        // A lock of all pages is met more often, and less often if it is given back before an element is freed.
+        // A lock of all pages is met more often, and less often if it is given back before an
+        // element is freed.
         let one = |slab_outside| run(&script, &Processors { one_lock: true, slab_outside, ..set(4) }, 1);
         let (inside, outside) = (one(false), one(true));
         assert!(inside.contended > 10 * seen.contended, "{inside:?}");

@@ -45,7 +45,8 @@ pub struct Arguments {
     /// An experiment, or a pattern of run names such as 'nightly-*'; none: every experiment
     #[arg(value_name = "EXPERIMENT|PATTERN")]
     what: Option<String>,
-    /// Follow these metrics; the first decides [default: those that decide a comparison, and the headline metrics]
+    /// Follow these metrics; the first decides [default: those that decide a comparison, and the
+    /// headline metrics]
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = metric_name)]
     metric: Vec<String>,
     /// One point per run, kernel or revision

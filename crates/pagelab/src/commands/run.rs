@@ -40,8 +40,8 @@ use crate::{consoles, page, suite, summary, today};
 "
 )]
 pub struct Arguments {
-    /// Instead of an experiment or the suite: the experiments of a published study, each a few seconds and
-    /// under the study's limit; or mm-today
+    /// Instead of an experiment or the suite: the experiments of a published study, each a few
+    /// seconds and under the study's limit; or mm-today
     #[arg(long, value_name = "STUDY", value_parser = chosen())]
     study: Option<Chosen>,
     /// Open a shell in the guest instead of running an experiment (from root=DIR, or busybox)
@@ -101,7 +101,8 @@ struct Conditions {
     /// The run's name [default: one made from the experiment's]
     #[arg(long, value_name = "NAME", global = true)]
     name: Option<String>,
-    /// The revision measured, such as a git commit: 'pagelab history --by revision' shows metrics over it
+    /// The revision measured, such as a git commit: 'pagelab history --by revision' shows metrics
+    /// over it
     #[arg(long, value_name = "TEXT", env = "PAGELAB_REVISION", value_parser = NonEmptyStringValueParser::new(), global = true)]
     revision: Option<String>,
     /// The file for the page of plots; none: no page
@@ -110,7 +111,8 @@ struct Conditions {
     /// Print JSON
     #[arg(long, global = true)]
     json: bool,
-    /// Leave the console of each repetition of a guest in the working folder: RUN-REPETITION.console
+    /// Leave the console of each repetition of a guest in the working folder:
+    /// RUN-REPETITION.console
     #[arg(long, global = true)]
     keep: bool,
     /// Print the plan (conditions, requirements, changes to this machine) and do nothing
@@ -323,7 +325,8 @@ impl Plans<'_> {
         Ok(())
     }
 
-    /// Plans the parts of a suite, but those that are about a condition of which something else was asked for.
+    /// Plans the parts of a suite, but those that are about a condition of which something else was
+    /// asked for.
     ///
     /// # Errors
     /// When a target is none at all.
@@ -370,8 +373,8 @@ impl Plans<'_> {
     }
 }
 
-/// What the names of several runs begin with: `name`, else `usual`, or `usual-2` and so on where the notebook
-/// has such runs already.
+/// What the names of several runs begin with: `name`, else `usual`, or `usual-2` and so on where
+/// the notebook has such runs already.
 fn prefix(name: Option<&str>, usual: &str, context: &Context) -> Result<String> {
     if let Some(name) = name {
         return Ok(name.to_owned());

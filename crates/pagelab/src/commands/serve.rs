@@ -1,10 +1,10 @@
 //! `pagelab export --listen`: the kernel's counters for Prometheus, over HTTP.
 //!
-//! A scrape reads the counters then and there; scrapes within [`FRESH`] share one reading, so that many
-//! clients cost what one does. Whoever can reach the port is bounded: the head of a request in size and time,
-//! a connection in time (one request each; a body is not read), and their number (of too many the oldest
-//! goes). Without a selector everything is served but single threads and processes, whose coming and going
-//! would make a new time series each.
+//! A scrape reads the counters then and there; scrapes within [`FRESH`] share one reading, so that
+//! many clients cost what one does. Whoever can reach the port is bounded: the head of a request in
+//! size and time, a connection in time (one request each; a body is not read), and their number (of
+//! too many the oldest goes). Without a selector everything is served but single threads and
+//! processes, whose coming and going would make a new time series each.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Read as _, Write as _};

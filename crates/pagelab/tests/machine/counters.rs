@@ -232,7 +232,8 @@ fn microstates_add_up() {
 fn tasks_that_come_and_go_within_an_interval_are_seen() {
     let lab = Lab::new();
     let looking = lab.begin("prstat --json -n 100000 2 1", Stdio::piped());
-    // One that is born in the middle and works from then on, and many that are gone before anybody looks.
+    // One that is born in the middle and works from then on, and many that are gone before anybody
+    // looks.
     let mut script =
         sh("sleep 1; for i in $(seq 40); do /bin/true; done; timeout 5 sh -c 'while :; do :; done'");
     let output = looking.wait_with_output().unwrap();
@@ -471,8 +472,8 @@ fn a_real_shortage_is_named_with_its_victim_and_its_hog() {
     assert_eq!(victim["command"], "cat", "{doctor:#}");
     let waited = victim["dfl"].as_f64().unwrap();
     if let Some(pressure) = evidence("tasks waiting for memory") {
-        // The kernel averages pressure over the CPUs that are not idle, so another busy CPU divides it;
-        // others that wait too only add to it.
+        // The kernel averages pressure over the CPUs that are not idle, so another busy CPU divides
+        // it; others that wait too only add to it.
         let cpus = std::thread::available_parallelism().map_or(1, usize::from) as f64;
         let least = 0.8 * waited / cpus - 3.0;
         assert!(waited > 1.0 && pressure > least, "cat waited {waited}%, pressure {pressure}%");

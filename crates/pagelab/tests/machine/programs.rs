@@ -224,9 +224,9 @@ int statx(int folder, const char *path, int flags, unsigned mask, struct statx *
 }
 "#;
 
-/// 24 MiB are used and 48 are not, with and without memory.reclaim; memory.high is restored even after
-/// a kill -9. A cgroup that is removed meanwhile, one without memory controller, and one that this user
-/// may not write are errors.
+/// 24 MiB are used and 48 are not, with and without memory.reclaim; memory.high is restored even
+/// after a kill -9. A cgroup that is removed meanwhile, one without memory controller, and one that
+/// this user may not write are errors.
 fn the_need_of_a_running_cgroup_is_what_it_uses() {
     let lab = Lab::new();
     lab.compile("hot", HOT, &["-static"]);

@@ -268,7 +268,8 @@ fn huge_pages_are_few_in_pieces_and_many_after_compaction() {
     let [whole, pieces, direct, collapse, compacted] = had[..] else { panic!("{had:?}") };
     assert_eq!(whole, 192.0, "a gigabyte is free");
     let blocks = seen.numbers("ways", "blocks");
-    // Filling leaves 32 MiB, sixteen huge pages; some are in lists of the processor, and in no block.
+    // Filling leaves 32 MiB, sixteen huge pages; some are in lists of the processor, and in no
+    // block.
     assert!(pieces < 48.0 && blocks[1] < 48.0, "{pieces} huge pages of {} blocks", blocks[1]);
     // Fifteen of sixteen pages are free, and the one is movable.
     assert!(direct > 96.0 && collapse > 96.0 && compacted > 96.0, "{had:?}");
@@ -301,8 +302,9 @@ fn huge_pages_are_few_in_pieces_and_many_after_compaction() {
 
 /// Performed inside a guest with two nodes: a shell reads the kernel's counters before and after
 /// each experiment, of the root cgroup or of the machine, and what pagelab says must agree. Three
-/// seconds on either side, for the kernel sums a cgroup's counters every two. tier's hot set is large
-/// and its time long enough that kswapd has to demote: with 512 pages and 0.4 s some runs pass without.
+/// seconds on either side, for the kernel sums a cgroup's counters every two. tier's hot set is
+/// large and its time long enough that kswapd has to demote: with 512 pages and 0.4 s some runs
+/// pass without.
 fn scanned_and_reclaimed_pages_are_those_that_the_kernel_counts() {
     const SCRIPT: &str = r#"
 export PAGELAB_STATE_DIR=/tmp/state HOME=/tmp

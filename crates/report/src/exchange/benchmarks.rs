@@ -1,4 +1,5 @@
-//! The formats of two services that draw a benchmark's figures over commits: Bencher and github-action-benchmark.
+//! The formats of two services that draw a benchmark's figures over commits: Bencher and
+//! github-action-benchmark.
 
 use pagelab_experiment::environment;
 use std::collections::BTreeMap;
@@ -16,8 +17,8 @@ use pagelab_analysis::stats::median;
 /// The longest slug of a measure that Bencher takes.
 const MAX_SLUG: usize = 64;
 
-/// An object by benchmark, in it one by measure: the median, and its 95% interval where there are enough repetitions
-/// for one.
+/// An object by benchmark, in it one by measure: the median, and its 95% interval where there are
+/// enough repetitions for one.
 pub(super) fn bencher(runs: &[(&Run, Vec<Measure>)], to: &mut impl Write) -> io::Result<()> {
     let mut benchmarks: BTreeMap<String, Map<String, Value>> = BTreeMap::new();
     for (run, measures) in runs {
@@ -92,7 +93,8 @@ fn conditions(run: &Run) -> String {
     lines.join("\n")
 }
 
-/// The name of the run's series, with the target where runs on several kernels are written together.
+/// The name of the run's series, with the target where runs on several kernels are written
+/// together.
 fn name(run: &Run, runs: &[(&Run, Vec<Measure>)]) -> String {
     let (series, target) = (run.header.series(), run.header.target.brief());
     let is_other = |(other, _): &(&Run, Vec<Measure>)| {

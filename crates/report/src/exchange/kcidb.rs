@@ -1,4 +1,5 @@
-//! A report for KCIDB, KernelCI's database: a test for each run with the outcome, below it one for each metric.
+//! A report for KCIDB, KernelCI's database: a test for each run with the outcome, below it one for
+//! each metric.
 
 use std::io::{self, Write};
 
@@ -56,7 +57,8 @@ fn tests(run: &Run, measures: &[Measure], build: &Build) -> Vec<Value> {
     std::iter::once(whole).chain(metrics).collect()
 }
 
-/// A run measures, and says nothing of whether the kernel is right; what was not performed says why.
+/// A run measures, and says nothing of whether the kernel is right; what was not performed says
+/// why.
 fn status(run: &Run) -> &'static str {
     let bad = run.repetitions.iter().find(|repetition| repetition.outcome != Outcome::Done);
     match bad.map(|repetition| &repetition.outcome) {

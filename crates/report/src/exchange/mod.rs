@@ -1,6 +1,8 @@
-//! Runs in the formats that other tools read: dashboards of benchmarks, benchstat, KernelCI, flame graphs, Perfetto.
+//! Runs in the formats that other tools read: dashboards of benchmarks, benchstat, KernelCI, flame
+//! graphs, Perfetto.
 //!
-//! Each says less than a run holds; the forms without a loss are the notebook's own (JSON, CSV, Parquet).
+//! Each says less than a run holds; the forms without a loss are the notebook's own (JSON, CSV,
+//! Parquet).
 
 mod benchfmt;
 mod benchmarks;
@@ -27,7 +29,8 @@ pub enum Format {
     SmallerIsBetter,
     /// That of its `customBiggerIsBetter`.
     BiggerIsBetter,
-    /// Go's benchmark format with unit lines (<https://go.dev/design/14313-benchmark-format>), which benchstat reads.
+    /// Go's benchmark format with unit lines (<https://go.dev/design/14313-benchmark-format>),
+    /// which benchstat reads.
     Benchfmt,
     /// KCIDB's report, version 5.3 (<https://github.com/kernelci/kcidb-io>): tests of this build.
     Kcidb(Build),

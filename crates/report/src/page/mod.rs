@@ -1,7 +1,7 @@
 //! The page: runs as one HTML file that needs no network.
 //!
-//! Everything from outside is escaped by the template or by `plot`'s JSON; a content security policy
-//! lets nothing run or load but the page's own style and script.
+//! Everything from outside is escaped by the template or by `plot`'s JSON; a content security
+//! policy lets nothing run or load but the page's own style and script.
 
 mod bandwidth;
 mod bars;
@@ -62,8 +62,8 @@ pub struct Section {
     pub bars: Vec<Bars>,
     /// Plots; the first is the section's picture.
     pub plots: Vec<Plot>,
-    /// How many of the plots are seen at once, as wide as they are. None: the first, and the second of two, as wide
-    /// as the page.
+    /// How many of the plots are seen at once, as wide as they are. None: the first, and the second
+    /// of two, as wide as the page.
     pub seen: Option<usize>,
     /// What else there is, folded: tables.
     pub tables: Vec<TextTable>,
@@ -331,7 +331,8 @@ fn section(runs: &[&Run], named: bool, contents: &mut Contents) -> Markup {
     }
 }
 
-/// The main pictures of a section among many; none where nothing happened that a picture would show.
+/// The main pictures of a section among many; none where nothing happened that a picture would
+/// show.
 fn pictures(runs: &[&Run], shown: &[Shown]) -> Vec<Plot> {
     let plot = |panels: Vec<Panel>| {
         panels.into_iter().find_map(|panel| match panel {
@@ -356,7 +357,8 @@ fn own(shown: &[Shown]) -> Vec<Plot> {
     knee::plot(shown).into_iter().chain(caches::plot(shown)).chain(bandwidth::plots(shown)).collect()
 }
 
-/// The same in brief: the finding of each run, how they differ, the main pictures, and the rest folded.
+/// The same in brief: the finding of each run, how they differ, the main pictures, and the rest
+/// folded.
 fn brief(runs: &[&Run], assessment: &Assessment, place: usize, contents: &mut Contents) -> Markup {
     let shown = shown(runs);
     let plots = pictures(runs, &shown);
@@ -384,8 +386,8 @@ fn brief(runs: &[&Run], assessment: &Assessment, place: usize, contents: &mut Co
     }
 }
 
-/// A target as a legend can hold it: of a long one, such as an image with its options, the run's name and
-/// the end, where options that differ usually stand. The conditions have all of it.
+/// A target as a legend can hold it: of a long one, such as an image with its options, the run's
+/// name and the end, where options that differ usually stand. The conditions have all of it.
 fn short(name: &str, target: &str) -> String {
     const MAX_NAME_CHARS: usize = 40;
     const END: usize = 20;

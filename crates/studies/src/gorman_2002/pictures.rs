@@ -1,12 +1,13 @@
-//! Gorman's pictures: single accesses by reference, scaled and unscaled, the pages' counts and presence, and means.
+//! Gorman's pictures: single accesses by reference, scaled and unscaled, the pages' counts and
+//! presence, and means.
 
 use pagelab_analysis::figure::{Axis, Mark, MarkKind, Plot, Series, Strip};
 
 use super::{Pair, REFERENCES, SystemResult, WINDOWS};
 use crate::claim::study_plot;
 
-/// Single accesses as a scatter shows them: of those in one of [`COLUMNS`] parts of the test whose times differ by less
-/// than a twentieth, one.
+/// Single accesses as a scatter shows them: of those in one of [`COLUMNS`] parts of the test whose
+/// times differ by less than a twentieth, one.
 pub(super) struct Singles {
     kept: Vec<(f64, f64)>,
     /// Of the present part, by class of time, whether one is kept.
@@ -38,7 +39,8 @@ impl Singles {
     }
 }
 
-/// The single accesses by reference, all of them and the short ones: VM Regress's unscaled and scaled pictures.
+/// The single accesses by reference, all of them and the short ones: VM Regress's unscaled and
+/// scaled pictures.
 pub(super) fn scatters(name: &str, pair: &Pair, exhausted: bool) -> [Plot; 2] {
     let both = [("2.4.19", &pair.stock), ("2.4.19-rmap14a", &pair.rmap)];
     let longest = pair.stock.longest().max(pair.rmap.longest()) * 1e6;
@@ -95,7 +97,8 @@ pub(super) fn counts(name: &str, pair: &Pair) -> Plot {
     )
 }
 
-/// How long ago each page was referenced last, and which were in memory at the end: announced for VM Regress 0.7.
+/// How long ago each page was referenced last, and which were in memory at the end: announced for
+/// VM Regress 0.7.
 pub(super) fn ages(name: &str, pair: &Pair) -> Plot {
     let age = |n: usize| (REFERENCES - pair.stock.last[n]) as f64;
     by_page(

@@ -1,5 +1,5 @@
-//! What the published table does not have: the family, other sizes and switching rates, the remedies, other
-//! rules, and today's translation buffers.
+//! What the published table does not have: the family, other sizes and switching rates, the
+//! remedies, other rules, and today's translation buffers.
 
 use pagelab_analysis::figure::{Axis, Column, Plot, Series, Table};
 use pagelab_model::sun4::{
@@ -105,8 +105,8 @@ pub(super) fn sizes(seeds: &std::ops::Range<u64>) -> Table {
     table
 }
 
-/// A machine of half the pmegs with a third more memory than they map: what one pmeg more or fewer is worth, and what
-/// else a model may leave out.
+/// A machine of half the pmegs with a third more memory than they map: what one pmeg more or fewer
+/// is worth, and what else a model may leave out.
 pub(super) fn half(seeds: &std::ops::Range<u64>) -> Table {
     let base = Sun4::sunos403(Machine { pmegs: 64, ..SPARCSTATION_1 });
     let fewer = |pmegs: u32| Sun4 { locked: base.locked + pmegs, ..base };

@@ -64,7 +64,8 @@ impl Declaration for Forkstorm {
         &[FORK_COST, EXIT_COST, EXEC_COST]
     }
 
-    /// Each copy with its child; of the script its guard, its shell, a pipe's subshell and two programs.
+    /// Each copy with its child; of the script its guard, its shell, a pipe's subshell and two
+    /// programs.
     fn tasks(&self, _: u64) -> Tasks {
         let each = if self.script.is_some() { 5 } else { 2 };
         Tasks::processes(u64::from(self.copies).saturating_mul(each))

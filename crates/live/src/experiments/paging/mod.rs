@@ -2,18 +2,20 @@
 //!
 //! In this order, so that the harness neither disturbs nor is disturbed:
 //!
-//! 1. The beginning of the stream is generated, all buffers are allocated, the clock is calibrated, the file (if
-//!    any) is written and dropped from the page cache, and everything is locked in memory.
+//! 1. The beginning of the stream is generated, all buffers are allocated, the clock is calibrated,
+//!    the file (if any) is written and dropped from the page cache, and everything is locked in
+//!    memory.
 //! 2. The memory cgroup is joined: what follows is charged to it, what came before is not.
 //! 3. The region is mapped and, unless it is a file, every page is written once.
 //! 4. The references are made in 240 windows. Between two windows, on nobody's time, the cheap
-//!    figures are read; at 16 points (start, end, 14 between) the page map too; and the stream is generated on,
-//!    a million references at a time (`feed`). After a reading the caches are cold, which is in the times of the next
-//!    references: so where no reference faulted readings take a hundredth of the time at most. The same where a file is
-//!    mapped: the disk reads ahead while nobody references, and what is read in a pause is in no reference's time.
+//!    figures are read; at 16 points (start, end, 14 between) the page map too; and the stream is
+//!    generated on, a million references at a time (`feed`). After a reading the caches are cold,
+//!    which is in the times of the next references: so where no reference faulted readings take a
+//!    hundredth of the time at most. The same where a file is mapped: the disk reads ahead while
+//!    nobody references, and what is read in a pause is in no reference's time.
 //! 5. The region is unmapped, and only then the observations are made and sent.
-//! 6. Where the setting asks for it, the load is made once more to count operations, once more for a machine that
-//!    counts instructions, and once more to sample where the kernel is.
+//! 6. Where the setting asks for it, the load is made once more to count operations, once more for
+//!    a machine that counts instructions, and once more to sample where the kernel is.
 //!
 //! Anonymous memory is advised `MADV_NOHUGEPAGE` unless the setting says otherwise: the experiment
 //! is about base pages. Under `thp=always` nothing is advised, under `thp=madvise` `MADV_HUGEPAGE`;
@@ -308,7 +310,8 @@ impl Task<'_> {
             warn(recorder, refused, format!("{}: {error}", refused.0))?;
         }
         if huge != HugePages::Forbidden {
-            // So that the kernel merges it with no neighbour, and what it says of it is of it alone.
+            // So that the kernel merges it with no neighbour, and what it says of it is of it
+            // alone.
             let _ = region.keep_apart();
         }
         region.populate_with(&self.filler, |done, of| recorder.progress("populate", done, of));
