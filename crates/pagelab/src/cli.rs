@@ -272,7 +272,7 @@ pub enum Command {
     Show(show::Arguments),
     /// Compare runs: change, interval, significance, verdict
     Compare(compare::Arguments),
-    /// Show a metric over dates, kernels or commits, with its change points
+    /// Show a metric over dates, kernels or revisions, with its change points
     History(history::Arguments),
     /// Draw runs: one self-contained HTML page
     Report(report::Arguments),

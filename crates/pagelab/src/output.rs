@@ -271,6 +271,14 @@ pub fn text(text: &str) {
     text.lines().for_each(|line| say!("{line}"));
 }
 
+/// Writes an interval of a live view as a line of JSON: the time, and the object `figures`.
+pub fn write_interval(out: &mut impl Write, since_boot: bool, mut figures: Value) -> io::Result<()> {
+    figures["schema_version"] = SCHEMA_VERSION.into();
+    figures["time"] = jiff::Timestamp::now().to_string().into();
+    figures["since_boot"] = since_boot.into();
+    writeln!(out, "{figures}")
+}
+
 /// Prints `{"schema_version": …, KEY: VALUE}`.
 pub fn print_json(key: &str, value: Value) -> Result<ExitCode> {
     let mut object = json!({ "schema_version": SCHEMA_VERSION });

@@ -23,11 +23,11 @@ use crate::{file, output, page};
 /// What a point is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Points {
-    /// A run each, by its date
+    /// One run, by its date
     Date,
-    /// The runs on a kernel release, by its version
+    /// All runs on a kernel release, in version order
     Kernel,
-    /// The runs of a revision (run --revision), by the first run of each
+    /// All runs of a revision (run --revision), in the order of its first run
     #[value(alias = "commit")]
     Revision,
 }
@@ -52,10 +52,10 @@ pub struct Arguments {
     /// One point per run, kernel or revision
     #[arg(long, value_enum, value_name = "WHAT", default_value = "date")]
     by: Points,
-    /// Tell changes from this moment on only: a date (2026-11-01) or an age (7d)
+    /// Report only changes since this date (2026-11-01) or for this long (7d)
     #[arg(long, value_name = "WHEN", value_parser = since)]
     since: Option<Timestamp>,
-    /// Exit with status 1 when the deciding metric of a series got worse, at or after --since
+    /// Exit with status 1 if the deciding metric of a series got worse (see --since)
     #[arg(long)]
     fail_on_new_change: bool,
     /// Print every point, not only the newest 20

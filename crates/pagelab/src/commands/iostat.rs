@@ -10,7 +10,7 @@ use pagelab_kernel::bpf::requests::Requests;
 use serde_json::json;
 
 use crate::context::Context;
-use crate::output::SCHEMA_VERSION;
+use crate::output::write_interval;
 use crate::terminal;
 use crate::ticker::{Machine, Schedule, Ticker};
 
@@ -65,14 +65,7 @@ pub fn run(arguments: &Arguments, _context: &Context) -> Result<ExitCode> {
         let processors = iostat::processors(before.as_ref(), &now).filter(|_| arguments.cpu);
         let mut out = crate::output::stdout();
         if arguments.json {
-            let object = json!({
-                "schema_version": SCHEMA_VERSION,
-                "time": jiff::Timestamp::now().to_string(),
-                "since_boot": before.is_none(),
-                "devices": rows,
-                "cpu": processors,
-            });
-            writeln!(out, "{object}")?;
+            write_interval(&mut out, before.is_none(), json!({ "devices": rows, "cpu": processors }))?;
         } else {
             if let Some(processors) = processors {
                 writeln!(out, "{}", processors.lines())?;

@@ -10,7 +10,7 @@ use pagelab_kernel::bpf::pages::Pages;
 use serde_json::json;
 
 use crate::context::Context;
-use crate::output::{SCHEMA_VERSION, print_json, remark, say};
+use crate::output::{print_json, remark, say, write_interval};
 use crate::terminal;
 use crate::ticker::{Machine, Schedule, Ticker};
 
@@ -94,13 +94,7 @@ pub fn run(arguments: &Arguments, _context: &Context) -> Result<ExitCode> {
         let row = Row::between(before.as_ref(), &now, page_size, executables.filter(|_| before.is_some()));
         let mut out = crate::output::stdout();
         if arguments.json {
-            let object = json!({
-                "schema_version": SCHEMA_VERSION,
-                "time": jiff::Timestamp::now().to_string(),
-                "since_boot": before.is_none(),
-                "vmstat": row,
-            });
-            writeln!(out, "{object}")?;
+            write_interval(&mut out, before.is_none(), json!({ "vmstat": row }))?;
         } else {
             if lines % PAGE == 0 {
                 writeln!(out, "{}", vmstat::heading(layout))?;
@@ -131,13 +125,7 @@ fn cross_calls(arguments: &Arguments) -> Result<ExitCode> {
         }
         let mut out = crate::output::stdout();
         if arguments.json {
-            let object = json!({
-                "schema_version": SCHEMA_VERSION,
-                "time": jiff::Timestamp::now().to_string(),
-                "since_boot": before.is_none(),
-                "xcalls": rows,
-            });
-            writeln!(out, "{object}")?;
+            write_interval(&mut out, before.is_none(), json!({ "xcalls": rows }))?;
         } else {
             write!(out, "{}", xcalls::table(&rows))?;
         }
