@@ -236,7 +236,7 @@ fn the_need_of_a_running_cgroup_is_what_it_uses() {
     let script = "#!/bin/sh
 set -e
 echo +memory > /sys/fs/cgroup/cgroup.subtree_control
-mkdir /sys/fs/cgroup/web /sys/fs/cgroup/old /sys/fs/cgroup/gone /sys/fs/cgroup/old/inner state
+mkdir /sys/fs/cgroup/web /sys/fs/cgroup/old /sys/fs/cgroup/gone /sys/fs/cgroup/empty /sys/fs/cgroup/old/inner state
 export PAGELAB_STATE_DIR=state
 sh -c 'echo 0 > /sys/fs/cgroup/web/cgroup.procs; exec ./hot 24 48 600' &
 sleep 4
@@ -261,8 +261,11 @@ exec 2>&3
 ./pl need old/inner --for 12 --html none || echo \"<inner $?>\" >&2
 setpriv --reuid=65534 ./pl need web --for 12 --html none || echo \"<nobody $?>\" >&2
 ./pl need / --for 20 --html none || echo \"<root $?>\" >&2
+./pl need empty --for 20 --html none || echo \"<empty $?>\" >&2
+sh -c 'echo 0 > /sys/fs/cgroup/gone/cgroup.procs; exec sleep 5' &
+sleep 1
 ./pl need gone --for 20 --html none &
-sleep 3
+sleep 6
 rmdir /sys/fs/cgroup/gone
 wait $! || echo \"<status $?>\" >&2
 exit 9
@@ -292,6 +295,10 @@ exit 9
     assert!(needs.iter().all(|need| (24.0..24.0 * 1.1).contains(need)), "{said}");
     assert!(said.contains("the cgroup /sys/fs/cgroup/gone was removed"), "{said}");
     assert!(said.contains("<status 3>"), "{said}");
+    assert!(
+        said.contains("the cgroup /sys/fs/cgroup/empty has no processes") && said.contains("<empty 3>"),
+        "{said}"
+    );
     assert!(
         said.contains("/sys/fs/cgroup is the root of all cgroups") && said.contains("<root 2>"),
         "{said}"

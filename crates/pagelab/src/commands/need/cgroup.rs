@@ -133,7 +133,7 @@ pub fn run(folder: &Path, running: Running, output: Output<'_>, context: &Contex
     let mut record = None;
     let mut first: Option<u64> = None;
     loop {
-        let need = measure(folder, running, interrupt)?;
+        let need = measure(folder, running, interrupt, context.quiet)?;
         let held = held(folder);
         let record = match &mut record {
             Some(record) => record,
@@ -158,7 +158,7 @@ fn path(folder: &Path) -> String {
 }
 
 /// One search. Where the kernel does not reclaim on request, `memory.high` is in the journal.
-fn measure(folder: &Path, running: Running, interrupt: Interrupt) -> Result<Need> {
+fn measure(folder: &Path, running: Running, interrupt: Interrupt, quiet: bool) -> Result<Need> {
     let group = Group::new(folder);
     let file = folder.join(if group.can_reclaim() { Group::RECLAIM } else { Group::HIGH });
     let refused = |error: std::io::Error| match error.kind() {
@@ -169,17 +169,40 @@ fn measure(folder: &Path, running: Running, interrupt: Interrupt) -> Result<Need
         _ => anyhow!("cannot write {}: {error}", file.display()),
     };
     OpenOptions::new().write(true).open(&file).map_err(refused)?;
+    if !is_populated(folder) {
+        return Err(anyhow!(
+            "the cgroup {} has no processes\nhint: start its tasks first; memory that ended tasks left is not needed",
+            folder.display()
+        ));
+    }
     if group.can_reclaim() {
         return search(group, running, interrupt, &refused);
     }
     let set_up = SetUp { saved: vec![file.clone()], ..SetUp::default() };
-    let _turn = Turn::wait(&set_up, &mut |_| interrupt.requested()).map_err(problem)?;
+    let _turn = Turn::wait(&set_up, &mut patience(interrupt, quiet)).map_err(problem)?;
     let confinement = Confinement::set_up(&set_up, room::available()).map_err(problem)?;
     let found = search(group, running, interrupt, &refused);
     match confinement.undo().pop() {
         Some(left) => found.and(Err(anyhow!(left))),
         None => found,
     }
+}
+
+/// Says what another run is doing that this one waits for, once, and whether the user wants to end.
+fn patience(interrupt: Interrupt, quiet: bool) -> impl FnMut(&str) -> bool {
+    let mut said = quiet;
+    move |other| {
+        if !std::mem::replace(&mut said, true) {
+            crate::output::remark!("waiting for {other} to end");
+        }
+        interrupt.requested()
+    }
+}
+
+/// Whether a process runs in the cgroup or below it; of a kernel that does not say, yes.
+fn is_populated(folder: &Path) -> bool {
+    let events = std::fs::read_to_string(folder.join("cgroup.events"));
+    !events.is_ok_and(|text| text.lines().any(|line| line == "populated 0"))
 }
 
 fn removed(folder: &Path) -> anyhow::Error {
