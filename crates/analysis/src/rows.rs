@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use pagelab_experiment::observation::{Table, Unit, Values};
-use pagelab_experiment::tables::{cache_misses, instructions, profile};
+use pagelab_experiment::tables::{cache_misses, instructions, profile, system_calls};
 use pagelab_experiment::{ColumnId, Run, TableId, catalogue};
 
 /// Those whose rows are exact counts of what happened: a function that is absent from one has none.
-const EXACT: [TableId; 2] = [instructions::TABLE, cache_misses::TABLE];
+const EXACT: [TableId; 3] = [instructions::TABLE, cache_misses::TABLE, system_calls::TABLE];
 /// From this share on a row differs.
 const DIFFERS: f64 = 0.005;
 /// So many standard errors of a difference of two counts of samples are none.

@@ -179,6 +179,10 @@ pub(crate) mod harness {
             INSTRUCTIONS = "instructions", Instructions, "instructions executed";
             SHARE = "share", Share, "share of all instructions";
         }
+        system_calls = "system-calls", "system call of a program, of guests with trace=functions", compare(CALLS) {
+            CALL = "call", Text, "the system call";
+            CALLS = "calls", Count, "number of calls";
+        }
         cache_misses = "cache-misses", "function, of guests with trace=cache", compare(L2, L1D, L1I, WALKS) {
             FUNCTION = "function", Text, "the function, or the program's file";
             MODE = "mode", Text, "user or kernel";

@@ -106,7 +106,7 @@ pub const OPTIONS: &[(&str, &str)] = &[
     ("accel", "kvm, tcg or icount; default: kvm where it boots the kernel, else tcg"),
     (
         "trace",
-        "in a load made once more (mapanon, mapfile): functions, every instruction by function; cache, with accel=icount, \
+        "in a load made once more (mapanon, mapfile): functions, every instruction by function (also of command); cache, with accel=icount, \
          also what misses the caches and TLBs of a modelled core; on, with accel=icount, the references of user and kernel \
          into a trace",
     ),

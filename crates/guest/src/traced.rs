@@ -1,7 +1,8 @@
 //! What the tracer counted of a load by function: its instructions, and what they missed; from what it wrote and what the
 //! guest tells of its addresses.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
@@ -10,7 +11,7 @@ use pagelab_experiment::tables::{self, cache_misses};
 use pagelab_experiment::{Failure, MetricId, Recorder, Result, metrics};
 use pagelab_kernel::perf::symbols::Symbols;
 use pagelab_procfs::addresses;
-use pagelab_ring::{COUNTED, FIGURES, INSTRUCTIONS, L1D, L1I, L2, REFERENCES, TLB, WALKS};
+use pagelab_ring::{COUNTED, FIGURES, INSTRUCTIONS, L1D, L1I, L2, REFERENCES, TLB, UNCOUNTED, WALKS};
 
 use crate::options::Trace;
 
@@ -35,10 +36,11 @@ const MISSED: [(usize, [MetricId; 2]); 6] = [
 /// When nothing was counted, or it cannot be read or kept.
 pub fn report(trace: Trace, counts: &File, told: &File, recorder: &mut dyn Recorder) -> Result<()> {
     let reading = |e: io::Error| Failure::system("reading the counts of instructions", &e);
-    let counts = whole(counts).and_then(|bytes| lines(&bytes)).map_err(reading)?;
+    let (pages, counts) = whole(counts).and_then(|bytes| lines(&bytes)).map_err(reading)?;
     let told = text(told).map_err(reading)?;
     let (maps, symbols) = told.split_once("\n\n").unwrap_or_default();
-    let rows = by_function(&counts, &Symbols::parse(symbols), &mappings(maps));
+    let symbols = Symbols::parse(symbols);
+    let rows = by_function(&counts, &symbols, &mappings(maps));
     if rows.is_empty() {
         return Err(Failure::unsupported(
             "no instructions were counted",
@@ -46,6 +48,10 @@ pub fn report(trace: Trace, counts: &File, told: &File, recorder: &mut dyn Recor
         ));
     }
     instructions(&rows, recorder)?;
+    if let Some(pages) = pages {
+        metric(recorder, metrics::PAGES_TOUCHED, Some(pages as f64))?;
+        system_calls(&counts, &symbols, recorder)?;
+    }
     match trace {
         Trace::Functions | Trace::On => Ok(()),
         Trace::Cache => misses(rows, recorder),
@@ -82,6 +88,38 @@ fn instructions(rows: &[Row], recorder: &mut dyn Recorder) -> Result<()> {
     sheet.record(recorder)?;
     metric(recorder, metrics::INSTRUCTIONS_USER, Some(user))?;
     metric(recorder, metrics::INSTRUCTIONS_KERNEL, Some(kernel))
+}
+
+/// The entries of the kernel's functions for system calls, the most first.
+fn system_calls(counts: &[Line], symbols: &Symbols, recorder: &mut dyn Recorder) -> Result<()> {
+    let mut calls: BTreeMap<String, u64> = BTreeMap::new();
+    for (address, figures) in counts {
+        if let Some(call) = called(symbols.beginning(*address)) {
+            *calls.entry(call).or_default() += figures[INSTRUCTIONS];
+        }
+    }
+    let mut rows: Vec<(String, u64)> = calls.into_iter().collect();
+    rows.sort_by_key(|&(_, count)| Reverse(count));
+    let mut sheet = Sheet::new(tables::system_calls::TABLE);
+    for (call, count) in &rows {
+        sheet.named([call], [Some(*count as f64)]);
+    }
+    sheet.record(recorder)?;
+    let sum: u64 = rows.iter().map(|&(_, count)| count).sum();
+    metric(recorder, metrics::SYSTEM_CALLS, Some(sum as f64))
+}
+
+/// The system call that a function of these names serves, on x86-64 (arch/x86/include/asm/
+/// syscall_wrapper.h); one of 32-bit programs alone is marked. Without arguments one function serves
+/// both.
+fn called<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
+    let names: Vec<&str> = names.collect();
+    let of = |prefix: &str| names.iter().find_map(|name| name.strip_prefix(prefix));
+    let narrow = || of("__ia32_compat_sys_").or_else(|| of("__ia32_sys_"));
+    match of("__x64_sys_") {
+        Some(call) => Some(call.to_owned()),
+        None => narrow().map(|call| call.to_owned() + " (32-bit)"),
+    }
 }
 
 /// The most misses of the second-level cache first.
@@ -131,20 +169,23 @@ fn whole(mut file: &File) -> io::Result<Vec<u8>> {
 /// An instruction's address, and its figures.
 type Line = (u64, [u64; FIGURES]);
 
-/// Those that the tracer has written; none where it was never begun.
+/// The pages that were touched, if they were counted, and the lines that the tracer has written;
+/// none where it was never begun.
 ///
 /// # Errors
 /// When it writes them otherwise.
-fn lines(bytes: &[u8]) -> io::Result<Vec<Line>> {
-    let Some((layout, bytes)) = bytes.split_first_chunk() else { return Ok(Vec::new()) };
+fn lines(bytes: &[u8]) -> io::Result<(Option<u64>, Vec<Line>)> {
+    let Some((layout, bytes)) = bytes.split_first_chunk() else { return Ok((None, Vec::new())) };
     if u64::from_ne_bytes(*layout) != COUNTED {
         return Err(io::Error::other("pagelab and its tracer are of different versions"));
     }
+    let Some((pages, bytes)) = bytes.split_first_chunk() else { return Ok((None, Vec::new())) };
+    let pages = Some(u64::from_ne_bytes(*pages)).filter(|&pages| pages != UNCOUNTED);
     let word = |line: &[u8], at: usize| {
         u64::from_ne_bytes(line[8 * at..8 * at + 8].try_into().expect("eight bytes"))
     };
     let line = |line: &[u8]| (word(line, 0), std::array::from_fn(|figure| word(line, 1 + figure)));
-    Ok(bytes.chunks_exact(8 * (1 + FIGURES)).map(line).collect())
+    Ok((pages, bytes.chunks_exact(8 * (1 + FIGURES)).map(line).collect()))
 }
 
 /// A mapping of the load's process: from, to, and what is mapped.
@@ -196,9 +237,12 @@ mod tests {
         let words = |layout: u64, rest: &[u64]| -> Vec<u8> {
             [layout].iter().chain(rest).flat_map(|word| word.to_ne_bytes()).collect()
         };
-        let one: Vec<u64> = (1..=12).collect();
-        assert_eq!(lines(&words(COUNTED, &one)).unwrap(), [(1, [2, 3, 4, 5, 6, 7, 8])]);
-        assert_eq!(lines(&[]).unwrap(), []);
+        let one: Vec<u64> = (0..=12).collect();
+        let line = (1, [2, 3, 4, 5, 6, 7, 8]);
+        assert_eq!(lines(&words(COUNTED, &one)).unwrap(), (Some(0), vec![line]));
+        let uncounted = [&[UNCOUNTED], &one[1..]].concat();
+        assert_eq!(lines(&words(COUNTED, &uncounted)).unwrap(), (None, vec![line]));
+        assert_eq!(lines(&[]).unwrap(), (None, vec![]));
         assert!(lines(&words(0xffff_ffff_8100_0000, &one)).unwrap_err().to_string().contains("versions"));
     }
 
@@ -231,6 +275,28 @@ mod tests {
                 ("[vdso]", false, 1)
             ]
         );
+    }
+
+    /// Only the first instruction of a function is its entry; a patched one counts with its old length
+    /// and its new.
+    #[test]
+    fn system_calls_are_entries_of_their_functions() {
+        let symbols = Symbols::parse(
+            "10 T __x64_sys_read\n20 t ksys_read\n30 T __x64_sys_brk\n40 T __ia32_compat_sys_open\n\
+             50 t __do_sys_getppid\n50 T __ia32_sys_getppid\n50 T __x64_sys_getppid\n",
+        );
+        let counts = [(0x10, 5), (0x10, 2), (0x14, 9), (0x20, 8), (0x30, 9), (0x40, 1), (0x50, 3)];
+        let counts = counts.map(|(address, count)| (address, line(count)));
+        let mut seen = pagelab_experiment::Observations::default();
+        system_calls(&counts, &symbols, &mut seen).unwrap();
+        let table = seen.table(tables::system_calls::TABLE).unwrap();
+        assert_eq!(
+            table.texts(tables::system_calls::CALL).unwrap(),
+            ["brk", "read", "getppid", "open (32-bit)"]
+        );
+        let calls = table.numbers(tables::system_calls::CALLS).unwrap();
+        assert_eq!(calls, [Some(9.0), Some(7.0), Some(3.0), Some(1.0)]);
+        assert_eq!(seen.metric(metrics::SYSTEM_CALLS), Some(20.0));
     }
 
     fn line(instructions: u64) -> [u64; FIGURES] {

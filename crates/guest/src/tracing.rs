@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::path::PathBuf;
 
+use pagelab_experiment::experiments::Load;
 use pagelab_experiment::{Experiment, Failure, Recorder, Result};
 use pagelab_kernel::lifetime::in_memory;
 use pagelab_live::harness::tracer;
@@ -60,8 +61,13 @@ impl Tracing {
             }
             Trace::Functions | Trace::Cache => {
                 let counts = in_memory("pagelab-counts").map_err(preparing)?;
-                let caches = if trace == Trace::Cache { ",caches=on" } else { "" };
-                (format!("count={}{caches}", tracer::path(&counts)), Work::Count(trace, counts))
+                let program = matches!(experiment.declaration().load(), Load::Program(_));
+                let more = match (trace, program) {
+                    (Trace::Cache, _) => ",caches=on",
+                    (_, true) => ",pages=on",
+                    _ => "",
+                };
+                (format!("count={}{more}", tracer::path(&counts)), Work::Count(trace, counts))
             }
         };
         Ok(Self { plugin, words, work })

@@ -11,13 +11,18 @@ use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
+
+use rustix::fs::{Access, access};
 
 use crate::region::Region;
 
 /// Pages of the stack that the child has until it executes the program.
 const STACK: usize = 64;
+/// How long the child of [`Program::run_marked`] waits, for its parent to sleep.
+const PAUSE: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// A running program: killed and waited for when dropped.
 #[derive(Debug)]
@@ -36,6 +41,8 @@ struct Order {
     nothing: libc::c_int,
     parent: libc::pid_t,
     signals: libc::sigset_t,
+    /// Called right before the program is executed, after a pause.
+    begin: Option<fn()>,
     error: libc::c_int,
 }
 
@@ -46,53 +53,35 @@ impl Program {
     /// # Errors
     /// When it cannot be executed.
     pub fn start(words: &[OsString]) -> io::Result<Self> {
-        let texts: Vec<CString> =
-            words.iter().map(|word| CString::new(word.as_bytes())).collect::<Result<_, _>>()?;
-        let mut arguments: Vec<*const libc::c_char> = texts.iter().map(|text| text.as_ptr()).collect();
-        let program = *arguments.first().ok_or_else(|| io::Error::other("no program"))?;
-        arguments.push(std::ptr::null());
-        let nothing = File::options().read(true).write(true).open("/dev/null")?;
-        let stack = Region::anonymous(STACK)?;
-        // SAFETY: a signal set is plain data, and empty when zeroed.
-        let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = unsafe { std::mem::zeroed() };
-        // SAFETY: both sets are writable. With all signals blocked no handler of this process runs
-        // in the child.
-        unsafe {
-            libc::sigfillset(&mut all);
-            libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
-        }
-        let mut order = Order {
-            program,
-            arguments: arguments.as_ptr(),
-            nothing: nothing.as_raw_fd(),
-            // SAFETY: no pointers.
-            parent: unsafe { libc::getpid() },
-            signals: before,
-            error: 0,
-        };
-        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
-        // SAFETY: the child runs `child` on a stack of its own, which ends at a page's end; this
-        // thread sleeps until it has executed or ended, so `order` and all that it points to live
-        // as long.
-        let pid = unsafe {
-            let top = stack.base().add(stack.bytes()).cast();
-            libc::clone(child, top, flags, (&raw mut order).cast())
-        };
-        let error = io::Error::last_os_error();
-        // SAFETY: the set is what was there.
-        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut()) };
-        if pid < 0 {
-            return Err(error);
-        }
-        let mut program = Self { pid, handle: handle(pid), ended: None };
-        // SAFETY: the child wrote it, if at all, before this thread went on.
-        match unsafe { (&raw const order.error).read_volatile() } {
+        // This thread sleeps until the child has executed the program or ended.
+        begun(words, None, libc::CLONE_VFORK, |mut program, error| match error() {
             0 => Ok(program),
             error => {
                 program.wait();
                 Err(io::Error::from_raw_os_error(error))
             }
-        }
+        })
+    }
+
+    /// Runs `words` to its end, as [`Program::start`] does. The child waits for [`PAUSE`], in which
+    /// this thread goes to sleep, then calls `begin` and executes the program. After its end this
+    /// thread calls `end`. Nothing else of this process happens between the two.
+    ///
+    /// # Errors
+    /// When it cannot be executed.
+    pub fn run_marked(words: &[OsString], begin: fn(), end: fn()) -> io::Result<Option<ExitStatus>> {
+        let name = words.first().ok_or_else(|| io::Error::other("no program"))?;
+        // By its path: otherwise each folder of PATH is a call of execve.
+        let place = find(Path::new(name)).ok_or(io::ErrorKind::NotFound)?;
+        let words = [&[place.into_os_string()], &words[1..]].concat();
+        begun(&words, Some(begin), 0, |mut program, error| {
+            let status = program.wait();
+            end();
+            match error() {
+                0 => Ok(status),
+                error => Err(io::Error::from_raw_os_error(error)),
+            }
+        })
     }
 
     /// Its process id.
@@ -160,6 +149,68 @@ impl Drop for Program {
     }
 }
 
+/// Starts `words` and gives the program to `then`, with a function that says which error the child
+/// met; what both use lives until `then` returns. `flags`: for clone(2).
+fn begun<T>(
+    words: &[OsString],
+    begin: Option<fn()>,
+    flags: libc::c_int,
+    then: impl FnOnce(Program, &dyn Fn() -> libc::c_int) -> io::Result<T>,
+) -> io::Result<T> {
+    let texts: Vec<CString> =
+        words.iter().map(|word| CString::new(word.as_bytes())).collect::<Result<_, _>>()?;
+    let mut arguments: Vec<*const libc::c_char> = texts.iter().map(|text| text.as_ptr()).collect();
+    let program = *arguments.first().ok_or_else(|| io::Error::other("no program"))?;
+    arguments.push(std::ptr::null());
+    let nothing = File::options().read(true).write(true).open("/dev/null")?;
+    let stack = Region::anonymous(STACK)?;
+    // SAFETY: a signal set is plain data, and empty when zeroed.
+    let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = unsafe { std::mem::zeroed() };
+    // SAFETY: both sets are writable. With all signals blocked no handler of this process runs
+    // in the child.
+    unsafe {
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+    }
+    let mut order = Order {
+        program,
+        arguments: arguments.as_ptr(),
+        nothing: nothing.as_raw_fd(),
+        // SAFETY: no pointers.
+        parent: unsafe { libc::getpid() },
+        signals: before,
+        begin,
+        error: 0,
+    };
+    let order = &raw mut order;
+    // SAFETY: the child runs `child` on a stack of its own, which ends at a page's end. `order`, all
+    // that it points to, and the stack live until `then` has returned, which has waited until the
+    // child has executed or ended.
+    let pid = unsafe {
+        let top = stack.base().add(stack.bytes()).cast();
+        libc::clone(child, top, flags | libc::CLONE_VM | libc::SIGCHLD, order.cast())
+    };
+    let error = io::Error::last_os_error();
+    // SAFETY: the set is what was there.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut()) };
+    if pid < 0 {
+        return Err(error);
+    }
+    let program = Program { pid, handle: handle(pid), ended: None };
+    // SAFETY: the child writes it, if at all, before it ends.
+    then(program, &|| unsafe { (&raw const (*order).error).read_volatile() })
+}
+
+/// The file that executing `name` executes.
+fn find(name: &Path) -> Option<PathBuf> {
+    if name.components().count() > 1 {
+        return Some(name.to_owned());
+    }
+    let folders = std::env::var_os("PATH")?;
+    let executable = |path: &PathBuf| access(path, Access::EXEC_OK).is_ok() && path.is_file();
+    std::env::split_paths(&folders).map(|folder| folder.join(name)).find(executable)
+}
+
 fn handle(pid: libc::pid_t) -> Option<OwnedFd> {
     // SAFETY: no pointers; a new descriptor that nobody else has, closed on exec by itself.
     unsafe {
@@ -168,7 +219,7 @@ fn handle(pid: libc::pid_t) -> Option<OwnedFd> {
     }
 }
 
-/// In the child, which shares the parent's memory: system calls alone.
+/// In the child, which shares the parent's memory: system calls alone, and `begin`.
 extern "C" fn child(order: *mut libc::c_void) -> libc::c_int {
     // SAFETY: the order lives until this child has executed or ended. `execvp` may look for the
     // program in PATH, for which it uses this stack alone.
@@ -183,6 +234,10 @@ extern "C" fn child(order: *mut libc::c_void) -> libc::c_int {
         libc::dup2(order.nothing, 0);
         libc::dup2(order.nothing, 1);
         libc::pthread_sigmask(libc::SIG_SETMASK, &order.signals, std::ptr::null_mut());
+        if let Some(begin) = order.begin {
+            libc::nanosleep(&PAUSE, std::ptr::null_mut());
+            begin();
+        }
         libc::execvp(order.program, order.arguments);
         order.error = io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO);
         libc::_exit(127)
@@ -191,6 +246,9 @@ extern "C" fn child(order: *mut libc::c_void) -> libc::c_int {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::AtomicU32;
+    use std::sync::atomic::Ordering::Relaxed;
+
     use super::*;
 
     fn words(words: &[&str]) -> Vec<OsString> {
@@ -202,6 +260,27 @@ mod tests {
         let mut program = Program::start(&words(&["sh", "-c", "kill -0 $PPID && exit 7"])).unwrap();
         assert_eq!(program.wait().and_then(|status| status.code()), Some(7));
         let error = Program::start(&words(&["/does/not/exist"])).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+
+    /// How often `begin` was called, in the child too: it shares the memory.
+    static BEGUN: AtomicU32 = AtomicU32::new(0);
+
+    #[test]
+    fn marks_enclose_the_program() {
+        static ENDED: AtomicU32 = AtomicU32::new(0);
+        let begin = || {
+            BEGUN.fetch_add(1, Relaxed);
+        };
+        let end = || {
+            ENDED.fetch_add(BEGUN.load(Relaxed), Relaxed);
+        };
+        let status = Program::run_marked(&words(&["sh", "-c", "exit 7"]), begin, end).unwrap();
+        assert_eq!(status.and_then(|status| status.code()), Some(7));
+        assert_eq!(ENDED.load(Relaxed), 1);
+        let error = Program::run_marked(&words(&["no such program"]), begin, end).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        let error = Program::run_marked(&words(&["/does/not/exist"]), begin, end).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 

@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::experiments::perform;
 use crate::harness::bare;
 use crate::harness::context::ExecutionContext;
+use crate::harness::marker;
 use crate::harness::message::{Message, Received, Sender, listen};
 use crate::harness::wire::WireError;
 
@@ -203,12 +204,20 @@ impl Worker {
 
     /// Forwards until the last message; `None`: the worker ended without one.
     fn forward(&mut self, recorder: &mut dyn Recorder) -> Result<Option<Result<()>>, Failure> {
-        let mut deadline = None;
+        let (mut deadline, mut counting) = (None, false);
         loop {
             recorder.check()?;
-            match self.messages.recv_timeout(POLL) {
+            let received = match counting {
+                true => self.messages.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                false => self.messages.recv_timeout(POLL),
+            };
+            counting = false;
+            match received {
                 Ok(Ok(Some(Message::Observation(observation)))) => recorder.observe(observation)?,
-                Ok(Ok(Some(Message::Progress(phase, done, total)))) => recorder.progress(&phase, done, total),
+                Ok(Ok(Some(Message::Progress(phase, done, total)))) => {
+                    counting = phase == marker::COUNTING;
+                    recorder.progress(&phase, done, total);
+                }
                 Ok(Ok(Some(Message::Done))) => return Ok(Some(Ok(()))),
                 Ok(Ok(Some(Message::Failed(failure)))) => return Ok(Some(Err(failure))),
                 Ok(Ok(None)) | Err(RecvTimeoutError::Disconnected) => return Ok(None),

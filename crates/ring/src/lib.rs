@@ -38,8 +38,11 @@ pub const END: [u8; MARKS] = [0x0f, 0x1f, 0x80, 0x50, 0x4c, 0x31, 0x65];
 /// Bytes of either.
 pub const MARKS: usize = 7;
 
-/// The first word of what is counted in a machine: its layout.
-pub const COUNTED: u64 = u64::from_le_bytes(*b"plcount1");
+/// The first word of the counts of a machine: their layout. The second is the number of pages that
+/// user mode has touched, or [`UNCOUNTED`]; a row for each instruction follows.
+pub const COUNTED: u64 = u64::from_le_bytes(*b"plcount2");
+/// Stands for the pages where the tracer did not count them.
+pub const UNCOUNTED: u64 = u64::MAX;
 /// Figures that are counted of each instruction, behind its address: how often it was executed.
 pub const INSTRUCTIONS: usize = 0;
 /// Its loads and stores.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-/// Functions, ascending by address.
+/// Functions, ascending by address; those with several names once for each, ascending too.
 #[derive(Clone, Debug)]
 pub struct Symbols(Vec<(u64, String)>);
 
@@ -24,7 +24,7 @@ impl Symbols {
         };
         let mut all: Vec<_> = text.lines().filter_map(line).collect();
         all.sort();
-        all.dedup_by_key(|(address, _)| *address);
+        all.dedup();
         Self(all)
     }
 
@@ -50,11 +50,17 @@ impl Symbols {
         found.find(|symbol| renamed(symbol).unwrap_or(false))
     }
 
-    /// The function that holds `address`.
+    /// The names of the function that begins at `address`.
+    pub fn beginning(&self, address: u64) -> impl Iterator<Item = &str> {
+        let from = self.0.partition_point(|&(start, _)| start < address);
+        self.0[from..].iter().take_while(move |&&(start, _)| start == address).map(|(_, name)| name.as_str())
+    }
+
+    /// The first name of the function that holds `address`.
     pub fn name(&self, address: u64) -> &str {
         match self.0.partition_point(|&(start, _)| start <= address) {
             0 => "[unknown]",
-            after => &self.0[after - 1].1,
+            after => self.beginning(self.0[after - 1].0).next().unwrap_or_default(),
         }
     }
 }
@@ -69,6 +75,9 @@ mod tests {
         let symbols = Symbols::parse("0000000000000030 T c\n10 t a [m]\n0000000000000020 D data\n20 W b\n");
         assert_eq!((symbols.name(0x10), symbols.name(0x1f), symbols.name(0x2f)), ("a", "a", "b"));
         assert_eq!((symbols.name(0x0f), symbols.name(u64::MAX)), ("[unknown]", "c"));
+        let aliased = Symbols::parse("10 T z\n10 t a\n20 t c\n");
+        assert_eq!(aliased.beginning(0x10).collect::<Vec<_>>(), ["a", "z"]);
+        assert_eq!((aliased.beginning(0x11).count(), aliased.name(0x18)), (0, "a"));
         let renamed = Symbols::parse("10 t a.isra.0\n20 t ab\n30 t b.part.0\n");
         assert_eq!((renamed.find("a"), renamed.find("b")), (Some("a.isra.0"), None));
         assert!(Symbols::parse("0000000000000000 T a\n").0.is_empty(), "hidden");

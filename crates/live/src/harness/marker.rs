@@ -8,6 +8,10 @@ use std::time::Duration;
 
 use pagelab_experiment::{Failure, Observation, Recorder, RecorderError, Result};
 
+/// The phase in which a machine counts. Until the next message nobody looks whether there is one: what
+/// looking takes would be counted.
+pub const COUNTING: &str = "count instructions";
+
 /// Writes this process's mappings and the kernel's symbols to `device`.
 ///
 /// # Errors

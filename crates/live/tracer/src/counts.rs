@@ -1,6 +1,6 @@
 //! A counter for each instruction, which is never given back: generated code writes it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::ffi::c_void;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -8,7 +8,9 @@ use std::ptr;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use pagelab_ring::{COUNTED, FIGURES, INSTRUCTIONS};
+use pagelab_ring::{COUNTED, FIGURES, INSTRUCTIONS, UNCOUNTED};
+
+use crate::touched::{is_user, page};
 
 /// What is counted of an instruction.
 pub struct Counter {
@@ -84,17 +86,25 @@ impl Counts {
         }
     }
 
-    /// Behind the word [`COUNTED`] address and figures of each instruction that was executed, in the machine's own order of
-    /// bytes.
+    /// The words [`COUNTED`] and the number of pages, then address and figures of each instruction
+    /// that was executed, in the machine's own order of bytes. `touched`: the data pages of user
+    /// mode, to which the pages of its code are added.
     ///
     /// # Errors
     /// When they cannot be written.
-    pub fn write(&mut self) -> io::Result<()> {
+    pub fn write(&mut self, touched: Option<HashSet<u64>>) -> io::Result<()> {
+        let executed = |one: &Counter| one.figures[INSTRUCTIONS].load(Relaxed) - one.before.load(Relaxed);
+        let pages = touched.map(|mut pages| {
+            let code = self.all.iter().filter(|one| is_user(one.address) && executed(one) > 0);
+            pages.extend(code.flat_map(|one| [one.address, one.address + one.size.max(1) - 1].map(page)));
+            pages.len() as u64
+        });
         let mut output = BufWriter::new(&self.output);
         output.write_all(&COUNTED.to_ne_bytes())?;
+        output.write_all(&pages.unwrap_or(UNCOUNTED).to_ne_bytes())?;
         for one in &self.all {
             let figures = one.figures.each_ref().map(|figure| figure.load(Relaxed));
-            let count = figures[INSTRUCTIONS] - one.before.load(Relaxed);
+            let count = executed(one);
             if count > 0 {
                 let row = [one.address, count].into_iter().chain(figures[INSTRUCTIONS + 1..].iter().copied());
                 row.map(u64::to_ne_bytes).try_for_each(|word| output.write_all(&word))?;

@@ -24,6 +24,7 @@ mod recorded;
 mod ring;
 mod stream;
 mod threads;
+mod touched;
 mod translated;
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_uint, c_void};
@@ -71,8 +72,9 @@ pub unsafe extern "C" fn qemu_plugin_install(
     let arguments: Vec<&[u8]> = arguments.map(CStr::to_bytes).collect();
     let value = |key: &[u8]| arguments.iter().find_map(|argument| argument.strip_prefix(key));
     if let Some(path) = value(b"count=") {
-        let caches = value(b"caches=").is_some();
-        return match machine::count(Path::new(OsStr::from_bytes(path)), caches, id) {
+        let wanted =
+            machine::Wanted { caches: value(b"caches=").is_some(), pages: value(b"pages=").is_some() };
+        return match machine::count(Path::new(OsStr::from_bytes(path)), wanted, id) {
             Ok(()) => 0,
             Err(error) => {
                 eprintln!("pagelab's recorder: the file for counts cannot be opened: {error}");

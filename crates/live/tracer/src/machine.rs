@@ -15,7 +15,7 @@ use std::sync::Mutex;
 use crate::api::{self, Block, ExecutedCallback, Id, Instruction};
 use crate::counts::{Counter, Counts};
 use crate::translated::Translated;
-use crate::{caches, stream};
+use crate::{caches, stream, touched};
 use pagelab_ring::{BEGIN, END, INSTRUCTIONS, MARKS};
 
 /// `QEMU_PLUGIN_INLINE_ADD_U64`.
@@ -23,11 +23,19 @@ const ADD: c_int = 0;
 /// QEMU before 9 has it, as `qemu_plugin_register_vcpu_insn_exec_inline`.
 type Inline = unsafe extern "C" fn(*mut Instruction, c_int, *mut c_void, u64);
 
+/// What is counted besides instructions.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// Misses of a modelled core.
+    pub caches: bool,
+    /// Pages that user mode touches.
+    pub pages: bool,
+}
+
 struct Counting {
     counts: Counts,
     inline: Option<Inline>,
-    /// Whether misses are counted.
-    caches: bool,
+    wanted: Wanted,
 }
 
 enum Task {
@@ -41,14 +49,14 @@ static TASK: Mutex<Option<Task>> = Mutex::new(None);
 ///
 /// # Errors
 /// When it cannot be opened.
-pub fn count(path: &Path, caches: bool, id: Id) -> io::Result<()> {
+pub fn count(path: &Path, wanted: Wanted, id: Id) -> io::Result<()> {
     let output = OpenOptions::new().write(true).open(path)?;
     // SAFETY: looks a name up; where QEMU has the function it is of this type.
     let inline = unsafe {
         let found = libc::dlsym(libc::RTLD_DEFAULT, c"qemu_plugin_register_vcpu_insn_exec_inline".as_ptr());
         (!found.is_null()).then(|| std::mem::transmute::<*mut c_void, Inline>(found))
     };
-    begin_with(Task::Count(Counting { counts: Counts::new(output), inline, caches }), id);
+    begin_with(Task::Count(Counting { counts: Counts::new(output), inline, wanted }), id);
     Ok(())
 }
 
@@ -93,8 +101,11 @@ impl Counting {
             },
             None => one.when_executed(executed, counter.pointer()),
         }
-        if self.caches {
+        if self.wanted.caches {
             caches::translate(one, before, counter);
+        }
+        if self.wanted.pages {
+            touched::translate(one);
         }
         counter.last_line()
     }
@@ -109,8 +120,11 @@ extern "C" fn begin(_: c_uint, _: *mut c_void) {
     match TASK.lock().expect("nobody panics").as_mut() {
         Some(Task::Count(counting)) => {
             counting.counts.begin();
-            if counting.caches {
+            if counting.wanted.caches {
                 caches::begin();
+            }
+            if counting.wanted.pages {
+                touched::begin();
             }
         }
         Some(Task::Record) => stream::begin(),
@@ -122,7 +136,7 @@ extern "C" fn end(_: c_uint, _: *mut c_void) {
     match TASK.lock().expect("nobody panics").as_mut() {
         Some(Task::Count(counting)) => {
             caches::end();
-            if let Err(error) = counting.counts.write() {
+            if let Err(error) = counting.counts.write(touched::end()) {
                 eprintln!("pagelab's recorder: the counts cannot be written: {error}");
             }
         }

@@ -28,8 +28,10 @@ use pagelab_kernel::spawn::Program;
 use self::tree::WorkingSets;
 use crate::harness::context::ExecutionContext;
 use crate::harness::failure::failed;
+use crate::harness::marker;
 use crate::harness::measurement::Harness;
 use crate::harness::microstates::Whose;
+use crate::harness::phase;
 
 /// Looks between two at the working set.
 const WORKING_SET_EVERY: u32 = 10;
@@ -102,6 +104,10 @@ pub fn perform(command: &Command, context: &ExecutionContext, recorder: &mut dyn
     report(&watched.samples, recorder)?;
     measured.states(Whose::Descendants, None, recorder)?;
     measured.note_scope(recorder)?;
+    if let (1, Some(device), Some(_)) = (context.traced, &context.tracing_disk, watched.status) {
+        marked(command, context, recorder)?;
+        marker::tell(device)?;
+    }
     match watched.status {
         None => {
             let seconds = watched.elapsed.as_secs_f64();
@@ -114,6 +120,24 @@ pub fn perform(command: &Command, context: &ExecutionContext, recorder: &mut dyn
             warn(recorder, warnings::ENDED_WITH, text)
         }
         Some(status) => Err(Failure::program(name, status)),
+    }
+}
+
+/// Runs the program once more, alone, between the marks of a machine that counts.
+fn marked(command: &Command, context: &ExecutionContext, recorder: &mut dyn Recorder) -> Result<()> {
+    let words = words::unescaped_all(&command.program);
+    recorder.progress(marker::COUNTING, 0, 1);
+    marker::settle();
+    // Of all repetitions at the same moment.
+    phase::wait(context.repetition.map(|_| 0));
+    let status = Program::run_marked(&words, marker::begin, marker::end)
+        .map_err(failed(&format!("starting {} once more", command.program[0])))?;
+    recorder.check()?;
+    match status {
+        Some(status) if !status.success() && !command.allow_failure => {
+            Err(Failure::program(&command.program[0], status))
+        }
+        _ => Ok(()),
     }
 }
 
