@@ -9,6 +9,7 @@ pub mod curves;
 pub mod figure;
 pub mod finding;
 pub mod findings;
+pub mod gate;
 pub mod history;
 pub mod knee;
 pub mod ladder;

@@ -12,9 +12,9 @@ use pagelab_experiment::Experiment;
 use pagelab_experiment::declaration::closest;
 
 use crate::commands::{
-    bisect_run, catalogue, clock, compare, completions, convert, doctor, explain, export, fixture, history,
-    import, iostat, list, manual, memstat, mrc, need, policies, prstat, record, reduce, reference, replay,
-    report, reproduce, run, show, stat, top, trace, vmstat, wss,
+    bisect_run, catalogue, clock, compare, completions, convert, doctor, explain, export, fixture, gate,
+    history, import, iostat, list, manual, memstat, mrc, need, policies, prstat, record, reduce, reference,
+    replay, report, reproduce, run, show, stat, top, trace, vmstat, wss,
 };
 use crate::context::Context;
 use crate::output;
@@ -166,7 +166,7 @@ const EXAMPLES: &str = "Examples:
 /// The commands by what they are for.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Measure", &["run", "need", "wss", "clock"]),
-    ("Compare and gate", &["compare", "history", "bisect-run", "reproduce"]),
+    ("Compare and gate", &["compare", "gate", "history", "bisect-run", "reproduce"]),
     ("Traces and simulation", &["trace", "replay", "mrc", "reduce", "convert"]),
     ("Live views", &["top", "doctor", "vmstat", "memstat", "prstat", "iostat", "stat", "record", "fixture"]),
     ("Notebook", &["list", "show", "report", "export", "import"]),
@@ -272,6 +272,8 @@ pub enum Command {
     Show(show::Arguments),
     /// Compare runs: change, interval, significance, verdict
     Compare(compare::Arguments),
+    /// Compare a program's exact counts, the kernel's included, with a baseline in a file
+    Gate(gate::Arguments),
     /// Show a metric over dates, kernels or revisions, with its change points
     History(history::Arguments),
     /// Draw runs: one self-contained HTML page
@@ -360,6 +362,7 @@ fn perform(command: Command, context: &Context) -> Result<ExitCode> {
         Command::List(arguments) => list::run(&arguments, context),
         Command::Show(arguments) => show::run(&arguments, context),
         Command::Compare(arguments) => compare::run(&arguments, context),
+        Command::Gate(arguments) => gate::run(&arguments, context),
         Command::History(arguments) => history::run(&arguments, context),
         Command::Replay(arguments) => replay::run(&arguments, context),
         Command::Trace(arguments) => trace::run(&arguments, context),

@@ -10,6 +10,7 @@ pub mod doctor;
 pub mod explain;
 pub mod export;
 pub mod fixture;
+pub mod gate;
 pub mod history;
 pub mod import;
 pub mod iostat;

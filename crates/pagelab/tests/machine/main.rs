@@ -10,6 +10,7 @@ mod compressed;
 mod counters;
 mod experiments;
 mod formats;
+mod gate;
 mod guest;
 mod honours;
 mod hostile;
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         counters::tests(),
         experiments::tests(),
         formats::tests(),
+        gate::tests(),
         guest::tests(),
         honours::tests(),
         hostile::tests(),

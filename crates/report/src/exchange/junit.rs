@@ -19,39 +19,66 @@ pub struct Gate<'a> {
 }
 
 /// What became of a judged metric.
-enum Outcome {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It did not get worse.
     Passed,
+    /// It got worse, with how much.
     Failed(String),
+    /// It was not judged, with the reason.
     Skipped(String),
 }
 
-/// Which outcomes to count.
-type Which = fn(&Outcome) -> bool;
+/// A test suite: its name, the name of its class, a case for each metric, and what else is to say.
+#[derive(Clone, Debug)]
+pub struct Suite<'a> {
+    /// What was judged.
+    pub name: String,
+    /// The run, or the program.
+    pub class: &'a str,
+    /// The metrics.
+    pub cases: Vec<(&'a str, Outcome)>,
+    /// The whole comparison.
+    pub output: String,
+}
 
-const EVERY: Which = |_| true;
-const FAILED: Which = |outcome| matches!(outcome, Outcome::Failed(_));
-const SKIPPED: Which = |outcome| matches!(outcome, Outcome::Skipped(_));
+impl Suite<'_> {
+    fn count(&self, which: fn(&Outcome) -> bool) -> usize {
+        self.cases.iter().filter(|(_, outcome)| which(outcome)).count()
+    }
+}
 
-fn count(cases: &[(&str, Outcome)], which: Which) -> usize {
-    cases.iter().filter(|(_, outcome)| which(outcome)).count()
+fn failed(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Failed(_))
+}
+
+fn skipped(outcome: &Outcome) -> bool {
+    matches!(outcome, Outcome::Skipped(_))
+}
+
+/// The document of comparisons.
+pub fn junit(gates: &[Gate]) -> String {
+    let suites = gates.iter().map(|gate| Suite {
+        name: comparisons::title(gate.comparison),
+        class: &gate.comparison.other.run,
+        cases: gate.metrics.iter().map(|name| (*name, outcome(gate, name))).collect(),
+        output: whole(gate.comparison),
+    });
+    document(&suites.collect::<Vec<_>>())
 }
 
 /// The document.
-pub fn junit(gates: &[Gate]) -> String {
-    let suites: Vec<(&Gate, Vec<(&str, Outcome)>)> = gates
-        .iter()
-        .map(|gate| (gate, gate.metrics.iter().map(|name| (*name, outcome(gate, name))).collect()))
-        .collect();
-    let all = |of| suites.iter().map(|(_, cases)| count(cases, of)).sum::<usize>();
+pub fn document(suites: &[Suite]) -> String {
+    let all = |of| suites.iter().map(|suite| suite.count(of)).sum::<usize>();
     let document = html! {
-        testsuites name="pagelab" tests=(all(EVERY)) failures=(all(FAILED)) errors="0" {
-            @for (gate, cases) in &suites {
-                testsuite name=(xml(&comparisons::title(gate.comparison))) tests=(cases.len()) failures=(count(cases, FAILED))
-                    errors="0" skipped=(count(cases, SKIPPED)) {
-                    @for (name, outcome) in cases {
-                        testcase name=(name) classname=(xml(&gate.comparison.other.run)) { (case(outcome)) }
+        testsuites name="pagelab" tests=(all(|_| true)) failures=(all(failed)) errors="0" {
+            @for suite in suites {
+                testsuite name=(xml(&suite.name)) tests=(suite.cases.len()) failures=(suite.count(failed))
+                    errors="0" skipped=(suite.count(skipped)) {
+                    @for (name, outcome) in &suite.cases {
+                        testcase name=(name) classname=(xml(suite.class)) { (case(outcome)) }
                     }
-                    system-out { (xml(&whole(gate.comparison))) }
+                    system-out { (xml(&suite.output)) }
                 }
             }
         }

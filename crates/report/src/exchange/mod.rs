@@ -16,7 +16,7 @@ use std::io::{self, Write};
 use pagelab_experiment::observation::{Better, Unit};
 use pagelab_experiment::{Outcome, Run};
 
-pub use self::junit::{Gate, junit};
+pub use self::junit::{Gate, Outcome as Judged, Suite, document as junit_document, junit};
 use crate::runs::{Measure, measures};
 
 /// A format of another tool.
