@@ -19,6 +19,7 @@ pub mod init;
 pub mod kthread;
 pub mod lifetime;
 pub mod mappings;
+pub mod marks;
 mod netlink;
 pub mod numa;
 pub mod page_cache;

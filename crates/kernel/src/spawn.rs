@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use rustix::fs::{Access, access};
 
+use crate::marks;
 use crate::region::Region;
 
 /// Pages of the stack that the child has until it executes the program.
@@ -41,8 +42,8 @@ struct Order {
     nothing: libc::c_int,
     parent: libc::pid_t,
     signals: libc::sigset_t,
-    /// Called right before the program is executed, after a pause.
-    begin: Option<fn()>,
+    /// Whether it is executed after a pause, behind a mark.
+    marked: bool,
     error: libc::c_int,
 }
 
@@ -54,7 +55,7 @@ impl Program {
     /// When it cannot be executed.
     pub fn start(words: &[OsString]) -> io::Result<Self> {
         // This thread sleeps until the child has executed the program or ended.
-        begun(words, None, libc::CLONE_VFORK, |mut program, error| match error() {
+        begun(words, false, libc::CLONE_VFORK, |mut program, error| match error() {
             0 => Ok(program),
             error => {
                 program.wait();
@@ -63,20 +64,20 @@ impl Program {
         })
     }
 
-    /// Runs `words` to its end, as [`Program::start`] does. The child waits for [`PAUSE`], in which
-    /// this thread goes to sleep, then calls `begin` and executes the program. After its end this
-    /// thread calls `end`. Nothing else of this process happens between the two.
+    /// Runs `words` to its end, as [`Program::start`] does, between the marks of a machine that counts.
+    /// The child waits for [`PAUSE`], in which this thread goes to sleep, then executes the program.
+    /// Nothing else of this process happens between the marks.
     ///
     /// # Errors
     /// When it cannot be executed.
-    pub fn run_marked(words: &[OsString], begin: fn(), end: fn()) -> io::Result<Option<ExitStatus>> {
+    pub fn run_marked(words: &[OsString]) -> io::Result<ExitStatus> {
         let name = words.first().ok_or_else(|| io::Error::other("no program"))?;
         // By its path: otherwise each folder of PATH is a call of execve.
         let place = find(Path::new(name)).ok_or(io::ErrorKind::NotFound)?;
         let words = [&[place.into_os_string()], &words[1..]].concat();
-        begun(&words, Some(begin), 0, |mut program, error| {
-            let status = program.wait();
-            end();
+        begun(&words, true, 0, |mut program, error| {
+            let status = ExitStatus::from_raw(marks::wait(program.pid)?);
+            program.ended = Some(status);
             match error() {
                 0 => Ok(status),
                 error => Err(io::Error::from_raw_os_error(error)),
@@ -150,10 +151,10 @@ impl Drop for Program {
 }
 
 /// Starts `words` and gives the program to `then`, with a function that says which error the child
-/// met; what both use lives until `then` returns. `flags`: for clone(2).
+/// met; what both use lives until `then` returns, and no signal comes. `flags`: for clone(2).
 fn begun<T>(
     words: &[OsString],
-    begin: Option<fn()>,
+    marked: bool,
     flags: libc::c_int,
     then: impl FnOnce(Program, &dyn Fn() -> libc::c_int) -> io::Result<T>,
 ) -> io::Result<T> {
@@ -179,7 +180,7 @@ fn begun<T>(
         // SAFETY: no pointers.
         parent: unsafe { libc::getpid() },
         signals: before,
-        begin,
+        marked,
         error: 0,
     };
     let order = &raw mut order;
@@ -190,15 +191,16 @@ fn begun<T>(
         let top = stack.base().add(stack.bytes()).cast();
         libc::clone(child, top, flags | libc::CLONE_VM | libc::SIGCHLD, order.cast())
     };
-    let error = io::Error::last_os_error();
+    let done = if pid < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        let program = Program { pid, handle: handle(pid), ended: None };
+        // SAFETY: the child writes it, if at all, before it ends.
+        then(program, &|| unsafe { (&raw const (*order).error).read_volatile() })
+    };
     // SAFETY: the set is what was there.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &before, std::ptr::null_mut()) };
-    if pid < 0 {
-        return Err(error);
-    }
-    let program = Program { pid, handle: handle(pid), ended: None };
-    // SAFETY: the child writes it, if at all, before it ends.
-    then(program, &|| unsafe { (&raw const (*order).error).read_volatile() })
+    done
 }
 
 /// The file that executing `name` executes.
@@ -219,7 +221,12 @@ fn handle(pid: libc::pid_t) -> Option<OwnedFd> {
     }
 }
 
-/// In the child, which shares the parent's memory: system calls alone, and `begin`.
+unsafe extern "C" {
+    /// The C library's: the strings of the environment.
+    static environ: *const *const libc::c_char;
+}
+
+/// In the child, which shares the parent's memory: system calls alone.
 extern "C" fn child(order: *mut libc::c_void) -> libc::c_int {
     // SAFETY: the order lives until this child has executed or ended. `execvp` may look for the
     // program in PATH, for which it uses this stack alone.
@@ -234,21 +241,20 @@ extern "C" fn child(order: *mut libc::c_void) -> libc::c_int {
         libc::dup2(order.nothing, 0);
         libc::dup2(order.nothing, 1);
         libc::pthread_sigmask(libc::SIG_SETMASK, &order.signals, std::ptr::null_mut());
-        if let Some(begin) = order.begin {
+        let error = if order.marked {
             libc::nanosleep(&PAUSE, std::ptr::null_mut());
-            begin();
-        }
-        libc::execvp(order.program, order.arguments);
-        order.error = io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO);
+            marks::execute(order.program, order.arguments, environ)
+        } else {
+            libc::execvp(order.program, order.arguments);
+            io::Error::last_os_error()
+        };
+        order.error = error.raw_os_error().unwrap_or(libc::EIO);
         libc::_exit(127)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicU32;
-    use std::sync::atomic::Ordering::Relaxed;
-
     use super::*;
 
     fn words(words: &[&str]) -> Vec<OsString> {
@@ -263,25 +269,14 @@ mod tests {
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 
-    /// How often `begin` was called, in the child too: it shares the memory.
-    static BEGUN: AtomicU32 = AtomicU32::new(0);
-
     #[test]
-    fn marks_enclose_the_program() {
-        static ENDED: AtomicU32 = AtomicU32::new(0);
-        let begin = || {
-            BEGUN.fetch_add(1, Relaxed);
-        };
-        let end = || {
-            ENDED.fetch_add(BEGUN.load(Relaxed), Relaxed);
-        };
-        let status = Program::run_marked(&words(&["sh", "-c", "exit 7"]), begin, end).unwrap();
-        assert_eq!(status.and_then(|status| status.code()), Some(7));
-        assert_eq!(ENDED.load(Relaxed), 1);
-        let error = Program::run_marked(&words(&["no such program"]), begin, end).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::NotFound);
-        let error = Program::run_marked(&words(&["/does/not/exist"]), begin, end).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    fn a_marked_program_runs_to_its_end() {
+        let status = Program::run_marked(&words(&["sh", "-c", "exit 7"])).unwrap();
+        assert_eq!(status.code(), Some(7));
+        for absent in ["no such program", "/does/not/exist"] {
+            let error = Program::run_marked(&words(&[absent])).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::NotFound, "{absent}");
+        }
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! Two instructions that do nothing, by which a load in a guest says from where to where the
-//! machine that it runs in is to count; and what is needed to say which function an address is of.
+//! What a load in a guest does around the marks between which the machine counts
+//! ([`pagelab_kernel::marks`]), and what is needed to say which function an address is of.
 
 use std::fs;
 use std::io::Write;
@@ -56,25 +56,3 @@ pub fn settle() {
         }
     }
 }
-
-/// From here on the machine counts.
-#[cfg(target_arch = "x86_64")]
-pub fn begin() {
-    // SAFETY: an instruction that does nothing (nopl with a displacement, pagelab_ring::BEGIN).
-    unsafe { std::arch::asm!(".byte 0x0f, 0x1f, 0x80, 0x50, 0x4c, 0x31, 0x62") };
-}
-
-/// Up to here the machine counts.
-#[cfg(target_arch = "x86_64")]
-pub fn end() {
-    // SAFETY: as for `begin` (pagelab_ring::END).
-    unsafe { std::arch::asm!(".byte 0x0f, 0x1f, 0x80, 0x50, 0x4c, 0x31, 0x65") };
-}
-
-/// No machine counts.
-#[cfg(not(target_arch = "x86_64"))]
-pub fn begin() {}
-
-/// No machine counts.
-#[cfg(not(target_arch = "x86_64"))]
-pub fn end() {}

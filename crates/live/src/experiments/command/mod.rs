@@ -130,14 +130,12 @@ fn marked(command: &Command, context: &ExecutionContext, recorder: &mut dyn Reco
     marker::settle();
     // Of all repetitions at the same moment.
     phase::wait(context.repetition.map(|_| 0));
-    let status = Program::run_marked(&words, marker::begin, marker::end)
-        .map_err(failed(&format!("starting {} once more", command.program[0])))?;
+    let status =
+        Program::run_marked(&words).map_err(failed(&format!("starting {} once more", command.program[0])))?;
     recorder.check()?;
     match status {
-        Some(status) if !status.success() && !command.allow_failure => {
-            Err(Failure::program(&command.program[0], status))
-        }
-        _ => Ok(()),
+        status if status.success() || command.allow_failure => Ok(()),
+        status => Err(Failure::program(&command.program[0], status)),
     }
 }
 

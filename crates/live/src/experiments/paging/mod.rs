@@ -46,6 +46,7 @@ use pagelab_experiment::setting::{Mode, Thp};
 use pagelab_experiment::{Failure, Observation, Recorder, Result, Setting, warnings};
 use pagelab_kernel::content::Filler;
 use pagelab_kernel::files::ResidentSet;
+use pagelab_kernel::marks;
 use pagelab_kernel::pagemap::{Snapshot, SnapshotReader};
 use pagelab_kernel::region::{self, HugePages, Region};
 use pagelab_reference::rng::Rng;
@@ -267,7 +268,7 @@ impl Task<'_> {
         marker::settle();
         // Of all repetitions at the same moment.
         phase::wait(self.context.repetition.map(|_| 0));
-        marker::begin();
+        marks::begin();
         let region = self.map(pages, file, &mut marker::Silent(recorder))?;
         self.warm::<T>(&region);
         loop {
@@ -279,7 +280,7 @@ impl Task<'_> {
             part = blocks.next()?;
         }
         drop(region);
-        marker::end();
+        marks::end();
         Ok(())
     }
 
