@@ -16,6 +16,9 @@
 use pagelab_experiment::experiments::clock::{Suspicion, suspicions};
 use pagelab_reference::rng::Rng;
 
+use crate::parameter::Parameter;
+use crate::parameter_table;
+
 /// A host and a guest on it. Times in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Guest {
@@ -38,6 +41,21 @@ pub struct Guest {
     /// A wait is shorter by this share than what is left of a sleep.
     pub shortened: f64,
 }
+
+/// The parameters of a host and its guest.
+pub const PARAMETERS: &[Parameter<Guest>] = parameter_table! {
+    whole "nodes" "" [1.0, 64.0] "nodes of the host that the guest may run on",
+        assumed("the smallest that has any"), (nodes);
+    number "between-nodes" "s" [0.0, 100000.0] "counters of two neighbouring nodes apart",
+        fitted("the row of 177 s"), (between_nodes);
+    number "rate" "" [0.05, 4.0] "rate of the cores' counters, as a share of the rated one",
+        fitted("the first six rows bound to a node"), (rate);
+    number "moves" "/s" [0.0, 100.0] "moves of a virtual processor",
+        assumed("a few in 18 s; not published"), (moves);
+    number "tick" "s" [0.002, 0.1] "time between two ticks", documented("Solaris, 100 Hz"), (tick);
+    number "shortened" "" [0.0, 0.9] "a wait is shorter than what is left by",
+        fitted("the rows of 94 ticks; timespectohz_adj shortens parts"), (shortened);
+};
 
 /// Where the second hands stand at the first reading, as shares of a second.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -6,6 +6,7 @@ pub mod locks;
 pub mod mrc;
 pub mod pagecache;
 pub mod paging;
+pub mod parameter;
 pub mod policy;
 pub mod published;
 pub mod reduce;

@@ -14,7 +14,7 @@ use pagelab_experiment::environment;
 use std::collections::BTreeMap;
 
 use pagelab_experiment::build::note;
-use pagelab_experiment::declaration::closest;
+use pagelab_experiment::declaration::{Refusal, closest};
 use pagelab_experiment::experiments::Dishonoured;
 use pagelab_experiment::experiments::{Bounds, Command, Content, Experiment, Paging};
 use pagelab_experiment::observation::{Level, PageSet};
@@ -27,14 +27,23 @@ use pagelab_reference::progress::unwatched;
 use pagelab_reference::room::can_be_had;
 
 use self::play::{Access, BLOCK, Met, Player, SNAPSHOTS, future, play, unmade};
+use crate::paging::costs;
 use crate::paging::machine::Tally;
 use crate::paging::{Costs, Machine, OutOfMemory, System};
+use crate::parameter::{self, Declared, Parts};
 use crate::policy::{Policy, PolicyKind};
 use crate::published::{PUBLISHED, Published};
-use crate::systems::SystemKind;
+use crate::systems::{Configuration, SystemKind};
 
 /// The page size of the models that page references to one mapping, bytes.
 const PAGE_SIZE: u64 = crate::BASE_PAGE;
+
+/// The option that stands for the memory limit of a model that pages.
+const FRAMES: &str = "frames";
+/// The cost of a reference that is a hit, which is another of a program's.
+const HIT: &str = "hit";
+/// Costs that a policy has no part in: it has neither minor faults nor a scan.
+const NOT_OF_POLICIES: &[&str] = &["minor", "scan"];
 
 /// A model as a target.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,7 +59,7 @@ enum Kind {
 #[derive(Clone, Debug, PartialEq)]
 enum Pager {
     Policy(PolicyKind),
-    System(&'static SystemKind),
+    System(Configuration),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -130,6 +139,32 @@ impl Performer for Model {
 }
 
 impl Model {
+    /// Its parameters with the values that it has: the defaults, where no options were given. A
+    /// policy's own are those of [`PolicyKind`].
+    pub fn parameters(&self) -> Vec<Declared> {
+        match &self.0 {
+            Kind::Published(system) => system.parameters(),
+            Kind::Paging(PagingModel { pager: Pager::System(system), .. }) => {
+                let mut system = *system;
+                system.parts().declared()
+            }
+            Kind::Paging(PagingModel { costs, .. }) => {
+                let mut costs = *costs;
+                Parts::default().and(costs::PARAMETERS, &mut costs).without(NOT_OF_POLICIES).declared()
+            }
+        }
+    }
+
+    /// Of options that were accepted, those that change something, each once, as they are recorded.
+    /// What a model that pages was given stays as it is: its defaults differ between experiments.
+    pub fn changed(name: &str, options: &[(String, String)]) -> Vec<(String, String)> {
+        let Some(system) = Published::named(name) else { return options.to_vec() };
+        let Ok(changed) = system.with(options) else { return options.to_vec() };
+        let both = system.parameters().into_iter().zip(changed.parameters());
+        let differ = both.filter(|(usual, changed)| usual.value != changed.value);
+        differ.map(|(_, one)| (one.name.to_owned(), one.written(one.value))).collect()
+    }
+
     fn name(&self) -> &str {
         match &self.0 {
             Kind::Paging(model) => &model.name,
@@ -180,44 +215,41 @@ impl PagingModel {
     fn new(name: &str, options: &[(String, String)]) -> Result<Self, ModelError> {
         let (mut frames, mut hit) = (None, None);
         let mut costs = Costs::TODAY;
-        let system = SystemKind::named(name);
-        if let Some(system) = system {
-            costs = system.costs;
-        }
+        let mut system = SystemKind::named(name).map(SystemKind::configuration);
+        let refused = |error: Refusal| ModelError(error.to_string());
+        let owner = format!("model:{name}");
         let mut parameters = Vec::new();
         for (key, value) in options {
-            let number = || {
-                value
-                    .parse::<u64>()
-                    .map_err(|_| ModelError(format!("{key} is a whole number, not '{value}'")))
+            if key == FRAMES {
+                let valid = value.parse::<u32>().ok().filter(|&n| n > 0);
+                frames = Some(valid.ok_or_else(|| {
+                    ModelError(format!("{FRAMES}={value}: must be a whole number from 1 to {}", u32::MAX))
+                })?);
+                continue;
+            }
+            let is_system = system.is_some();
+            let mut parts = match &mut system {
+                Some(system) => system.parts(),
+                None => Parts::default().and(costs::PARAMETERS, &mut costs),
             };
-            match key.as_str() {
-                "frames" => {
-                    let valid = u32::try_from(number()?).ok().filter(|&n| n > 0);
-                    frames = Some(valid.ok_or_else(|| {
-                        ModelError(format!(
-                            "frames={value}: must be between 1 and \
-                            {}",
-                            u32::MAX
-                        ))
-                    })?);
+            let list = parts.declared();
+            match parameter::find(&owner, &list, key) {
+                Ok(declared) => {
+                    let value = declared.read(value).map_err(refused)?;
+                    parts.set(key, value);
+                    if key == HIT {
+                        hit = value.number().map(|ns| ns as u64);
+                    }
                 }
-                "hit" => {
-                    costs.hit = number()?.max(1);
-                    hit = Some(costs.hit);
-                }
-                "minor" => costs.minor = number()?,
-                "major" => costs.major = number()?,
-                "scan" => costs.scan = number()?,
-                "seek" => costs.seek = number()?,
-                "transfer" => costs.transfer = number()?,
-                _ => parameters.push(format!("{key}={value}")),
+                Err(error) if is_system => return Err(refused(error)),
+                // Of a policy it may be a parameter of its own.
+                Err(_) => parameters.push(format!("{key}={value}")),
             }
         }
+        if let Some(system) = &system {
+            costs = system.costs;
+        }
         let pager = match system {
-            Some(_) if !parameters.is_empty() => {
-                return Err(ModelError(format!("model:{name} has no option '{}'", parameters[0])));
-            }
             Some(system) => Pager::System(system),
             None => {
                 let separator = if name.contains(':') { "," } else { ":" };
@@ -377,9 +409,9 @@ impl PagingModel {
                 };
                 play(&mut player, stream()?, paging, populated, recorder)
             }
-            Pager::System(kind) => {
-                let machine = Machine::new(pages, frames, self.costs, kind.read_ahead);
-                let mut system = kind.build(pages, frames);
+            Pager::System(configuration) => {
+                let machine = configuration.machine(pages, frames);
+                let mut system = configuration.build(pages, frames);
                 let mut player =
                     SystemPlayer { machine, system: system.as_mut(), before: Tally::default(), start: 0 };
                 play(&mut player, stream()?, paging, populated, recorder)
@@ -391,7 +423,9 @@ impl PagingModel {
     fn player(&self) -> program::Pager<'_> {
         match &self.pager {
             Pager::Policy(kind) => program::Pager::Policy(kind),
-            Pager::System(kind) => program::Pager::System(kind, self.costs),
+            Pager::System(configuration) => {
+                program::Pager::System(Configuration { costs: self.costs, ..*configuration })
+            }
         }
     }
 

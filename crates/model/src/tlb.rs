@@ -12,6 +12,8 @@ use pagelab_caches::{Geometry, Sets};
 use pagelab_reference::rng::Rng;
 
 use crate::BASE_PAGE;
+use crate::parameter::Parameter;
+use crate::parameter_table;
 
 /// Bytes of a large page, of a cache's line.
 pub(crate) const LARGE: u64 = 2 << 20;
@@ -85,6 +87,31 @@ impl Tlb {
         u64::from(self.second.entries) * if large { LARGE } else { BASE_PAGE }
     }
 }
+
+const MANUAL: &str = "Intel's optimization manual, Skylake server";
+const CYCLES: &str = "cycles of caches and memory of the time";
+
+/// The parameters of a processor.
+pub const PARAMETERS: &[Parameter<Tlb>] = parameter_table! {
+    buffer "l1" "" [1.0, 1048576.0] "first level, base pages: entries and ways", documented(MANUAL), (first);
+    buffer "l1-large" "" [1.0, 1048576.0] "first level, large pages", documented(MANUAL), (first_large);
+    buffer "l2" "" [1.0, 1048576.0] "second level, both", documented(MANUAL), (second);
+    number "l2-hit" "cycles" [0.0, 10000.0] "a hit of the second level", documented(MANUAL), (second_hit);
+    whole "walk-cache" "" [0.0, 65536.0] "entries of upper tables that walks find again",
+        documented("van Schaik and others 2017"), (walk_cache);
+    number "walk" "cycles" [0.0, 10000.0] "a walk besides reading its entries", assumed(CYCLES), (walk);
+    whole "levels" "" [2.0, 6.0] "levels of tables for base pages", documented(MANUAL), (levels);
+    size "cache1" "" [4096.0, 1073741824.0] "the first cache", documented(MANUAL), (caches[0].bytes);
+    size "cache2" "" [4096.0, 1073741824.0] "the second cache", documented(MANUAL), (caches[1].bytes);
+    size "cache3" "" [4096.0, 1073741824.0] "the third cache", assumed("of one socket"), (caches[2].bytes);
+    number "cache1-hit" "cycles" [0.0, 10000.0] "a read that the first cache answers", assumed(CYCLES), (caches[0].hit);
+    number "cache2-hit" "cycles" [0.0, 10000.0] "a read that the second cache answers",
+        assumed(CYCLES), (caches[1].hit);
+    number "cache3-hit" "cycles" [0.0, 10000.0] "a read that the third cache answers",
+        assumed(CYCLES), (caches[2].hit);
+    number "miss" "cycles" [0.0, 100000.0] "a read from memory", assumed(CYCLES), (memory);
+    number "ghz" "GHz" [0.01, 100.0] "clock of the processor", assumed("a server's base clock"), (gigahertz);
+};
 
 /// What references met; sums.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -80,7 +80,8 @@ impl Planned {
             // The host and its guests look at the machine's memory themselves.
             cost::allow(plan.needs.memory, "use fewer pages or references, or a smaller --memory")?;
         }
-        Ok(Self { name, target: target.clone(), plan, facts: BTreeMap::new(), more: 0, part: false })
+        let target = targets::recorded(target, &own);
+        Ok(Self { name, target, plan, facts: BTreeMap::new(), more: 0, part: false })
     }
 
     /// Whether it begins with a guest's boot.

@@ -25,10 +25,12 @@ use crate::output::HINT;
 /// When there is no such image or model, or an option is unknown or its value impossible.
 pub fn open(spec: &TargetSpec, own: &[(String, String)]) -> Result<Box<dyn Target>> {
     let wrong = |problem: String| {
-        let hint = if problem.contains(HINT) {
-            ""
-        } else {
-            "\nhint: 'pagelab targets' lists targets and their options"
+        let hint = match &spec.kind {
+            _ if problem.contains(HINT) => String::new(),
+            TargetKind::Model(name) if systems().any(|(system, _)| system == name) => {
+                format!("\nhint: 'pagelab targets {name}' lists its parameters")
+            }
+            _ => "\nhint: 'pagelab targets' lists targets and their options".to_owned(),
         };
         usage(format!("--on {spec}: {problem}{hint}"))
     };
@@ -50,6 +52,20 @@ pub fn open(spec: &TargetSpec, own: &[(String, String)]) -> Result<Box<dyn Targe
             Box::new(Guest::new(Path::new(path), own).map_err(|e| wrong(e.to_string()))?)
         }
     })
+}
+
+/// The target as it is recorded: of the parameters of a published system those that are not at
+/// their default.
+pub fn recorded(spec: &TargetSpec, own: &[(String, String)]) -> TargetSpec {
+    let TargetKind::Model(name) = &spec.kind else { return spec.clone() };
+    let conditions = spec.options.iter().filter(|option| !own.contains(option)).cloned();
+    TargetSpec { kind: spec.kind.clone(), options: conditions.chain(Model::changed(name, own)).collect() }
+}
+
+/// The systems by name, with one line each.
+pub fn systems() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let published = PUBLISHED.iter().map(|system| (system.name, system.help));
+    SYSTEMS.iter().map(|system| (system.name, system.help)).chain(published)
 }
 
 /// The name of every model.

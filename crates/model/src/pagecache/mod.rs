@@ -5,6 +5,7 @@
 //! large part of memory at once; [`transfer`] reading a disk by the size of its requests.
 
 pub mod memory;
+pub mod parameters;
 pub mod path;
 pub mod segment;
 pub mod transfer;

@@ -1,5 +1,8 @@
 //! What things cost, in nanoseconds of virtual time.
 
+use crate::parameter::Parameter;
+use crate::parameter_table;
+
 /// The named costs of a modelled machine. All are parameters; the two presets say where theirs come
 /// from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,6 +20,21 @@ pub struct Costs {
     /// Moving one page to or from the swap device.
     pub transfer: u64,
 }
+
+/// The parameters, one for each cost.
+pub const PARAMETERS: &[Parameter<Costs>] = parameter_table! {
+    whole "hit" "ns" [1.0, 1e9] "a reference to a page that is mapped",
+        assumed("2002: copying a page at 1 GB/s; today: a read from cache and memory"), (hit);
+    whole "minor" "ns" [0.0, 1e9] "the processor's part of a fault that needs no input",
+        assumed("a few microseconds of a processor of 2002; 0.7 µs today"), (minor);
+    whole "major" "ns" [0.0, 1e9] "the processor's part of a fault that waits",
+        assumed("the same, and the block layer"), (major);
+    whole "scan" "ns" [0.0, 1e9] "looking at a page in reclaim", assumed("a few cache misses"), (scan);
+    whole "seek" "ns" [0.0, 1e11] "positioning of the swap device",
+        assumed("2002: 8.5 ms seek and half a turn at 7,200 rpm; today: a random page of a solid-state disk"), (seek);
+    whole "transfer" "ns" [0.0, 1e9] "moving a page to or from the swap device",
+        assumed("2002: 25 MB/s; today: 2 GB/s"), (transfer);
+};
 
 impl Costs {
     /// A personal computer of 2002. Assumed, not measured: copying a page at 1 GB/s, faults at a few

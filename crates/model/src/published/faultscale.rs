@@ -7,47 +7,100 @@ use pagelab_experiment::tables::faultscale as table;
 use pagelab_experiment::{Failure, Recorder};
 
 use crate::locks::{ALONE, Build, Machine, Token};
+use crate::parameter::{Parameter, Parts};
+use crate::parameter_table;
 
-/// Processors of the modelled machine.
-const PROCESSORS: u32 = 48;
+/// A machine with one lock.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Locked {
+    faults: Token,
+    builds: Token,
+    /// Zero-fill faults a second of one process alone.
+    alone: f64,
+    processors: u32,
+    /// buildkernel without modules: seconds of one job alone, and of all jobs together; in so many
+    /// phases.
+    kernel: Build,
+}
 
-/// buildkernel without modules: seconds of one job alone, and of all jobs together; in so many phases.
-const KERNEL: Build = Build { serial: 45.0, parallel: 351.0, jobs: 1, phases: 40 };
+const RATES: &str = "a process alone makes 35,000 faults a second; the commits give the ceilings: 225,000 under one \
+                     token, 900,000 when the page queues were divided";
+const BUILDS: &str = "the builds of the study";
+
+const PARAMETERS: &[Parameter<Locked>] = parameter_table! {
+    whole "processors" "" [1.0, 1024.0] "processors of the machine", documented("Dillon 2011: monster"), (processors);
+    number "alone" "/s" [1.0, 1e9] "zero-fill faults of one process alone",
+        documented("DragonFly's commit 027193eb61"), (alone);
+    number "held" "" [0.0, 0.99] "share of a zero-fill fault under the lock", derived(RATES), (faults.held);
+    number "slowing" "" [0.0, 1.0] "share by which a waiter lengthens a hold", fitted(BUILDS), (faults.slowing);
+    number "build-held" "" [0.0, 0.99] "share of a build's work under the lock", fitted(BUILDS), (builds.held);
+    number "build-slowing" "" [0.0, 1.0] "share by which a waiter lengthens a hold of a build",
+        fitted(BUILDS), (builds.slowing);
+    number "serial" "s" [0.0, 100000.0] "buildkernel's work of one job alone", documented("Dillon 2011"), (kernel.serial);
+    number "parallel" "s" [0.0, 100000.0] "buildkernel's work of all jobs",
+        derived("277 s user and the work's own system time, less 45 s"), (kernel.parallel);
+    whole "phases" "" [1.0, 1000.0] "phases of each kind in a build",
+        assumed("only with several builds does it matter that there are many"), (kernel.phases);
+};
+
+impl Locked {
+    pub(super) const fn of(faults: Token, builds: Token) -> Self {
+        let kernel = Build { serial: 45.0, parallel: 351.0, jobs: 1, phases: 40 };
+        Self { faults, builds, alone: ALONE, processors: 48, kernel }
+    }
+
+    pub(super) fn parts(&mut self) -> Parts<'_> {
+        Parts::default().and(PARAMETERS, self)
+    }
+}
 
 /// What the model of a token does not honour.
-pub(super) fn refuses(faultscale: &Faultscale) -> Option<super::Refused> {
+pub(super) fn refuses(locked: &Locked, faultscale: &Faultscale) -> Option<super::Refused> {
     let build = faultscale.work == Work::Build;
     if !matches!(faultscale.work, Work::Anon | Work::Build) {
-        return Some(("work", "models zero-fill faults and builds", "use --work anon or --work build"));
+        return super::refused(
+            "work",
+            "models zero-fill faults and builds",
+            "use --work anon or --work build",
+        );
     }
     if faultscale.beside != Beside::None {
-        return Some(("beside", "models no address spaces, only a token for all", "leave --beside out"));
+        return super::refused(
+            "beside",
+            "models no address spaces, only a token for all",
+            "leave --beside out",
+        );
     }
     if build && faultscale.cmd.is_some() {
-        return Some(("cmd", "builds a kernel", "leave --cmd out"));
+        return super::refused("cmd", "builds a kernel", "leave --cmd out");
     }
     if build && faultscale.sources != Faultscale::default().sources {
-        return Some(("sources", "builds a kernel", "leave --sources out"));
+        return super::refused("sources", "builds a kernel", "leave --sources out");
     }
     let greatest = faultscale.workers.iter().copied().max().unwrap_or(1);
-    (greatest > PROCESSORS).then_some(("workers", "models 48 processors", "use --workers up to 48"))
+    let processors = locked.processors;
+    // Jobs of a build take turns on the processors; the lock's queue knows one process for each.
+    (!build && greatest > processors).then(|| {
+        ("workers", format!("models {processors} processors"), format!("use --workers up to {processors}"))
+    })
 }
 
 /// Zero-fill faults by so many workers, or a kernel built by so many jobs.
 pub(super) fn perform(
-    (faults, builds): (&Token, &Token),
+    locked: &Locked,
     faultscale: &Faultscale,
     recorder: &mut dyn Recorder,
 ) -> Result<(), Failure> {
     match faultscale.work {
-        Work::Build => build(builds, faultscale, recorder),
-        _ => zero_fill(faults, faultscale, recorder),
+        Work::Build => build(locked, faultscale, recorder),
+        _ => zero_fill(locked, faultscale, recorder),
     }
 }
 
 /// An operation is one build.
-fn build(token: &Token, faultscale: &Faultscale, recorder: &mut dyn Recorder) -> Result<(), Failure> {
-    let machine = Machine { processors: PROCESSORS, speed: 1.0, throughput: token.throughput(PROCESSORS) };
+fn build(locked: &Locked, faultscale: &Faultscale, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+    let (processors, kernel) = (locked.processors, locked.kernel);
+    let machine = Machine { processors, speed: 1.0, throughput: locked.builds.throughput(processors) };
     let absent = [
         table::TIME_USER,
         table::TIME_SYSTEM,
@@ -59,9 +112,9 @@ fn build(token: &Token, faultscale: &Faultscale, recorder: &mut dyn Recorder) ->
     let mut points = Vec::new();
     let mut elapsed = 0.0;
     for &workers in &faultscale.workers {
-        let outcome = Build { jobs: workers, ..KERNEL }.run(&machine, faultscale.copies);
+        let outcome = Build { jobs: workers, ..kernel }.run(&machine, faultscale.copies);
         let rate = f64::from(faultscale.copies) / outcome.real;
-        let waiting = outcome.waited / (outcome.waited + KERNEL.serial + KERNEL.parallel);
+        let waiting = outcome.waited / (outcome.waited + kernel.serial + kernel.parallel);
         points.push((workers, rate));
         elapsed += outcome.real * 1e9;
         sheet.row([f64::from(workers), rate, outcome.real * 1e9, waiting].map(Some));
@@ -71,18 +124,18 @@ fn build(token: &Token, faultscale: &Faultscale, recorder: &mut dyn Recorder) ->
 }
 
 /// Zero-fill faults by so many workers.
-fn zero_fill(token: &Token, faultscale: &Faultscale, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+fn zero_fill(locked: &Locked, faultscale: &Faultscale, recorder: &mut dyn Recorder) -> Result<(), Failure> {
     let greatest = faultscale.workers.iter().copied().max().unwrap_or(1);
-    let rates = token.throughput(greatest);
+    let (rates, alone) = (locked.faults.throughput(greatest), locked.alone);
     let seconds = faultscale.seconds;
     let absent = [table::TIME_USER, table::TIME_SYSTEM, table::OPERATION_P50, table::OPERATION_P99];
     let mut sheet = Sheet::without(table::TABLE, &absent);
     let mut points = Vec::new();
     for &workers in &faultscale.workers {
         let rate = rates[workers as usize];
-        points.push((workers, rate * ALONE));
+        points.push((workers, rate * alone));
         let waiting = 1.0 - rate / f64::from(workers.max(1));
-        let row = [f64::from(workers), rate * ALONE, seconds * 1e9, rate * ALONE * seconds, waiting];
+        let row = [f64::from(workers), rate * alone, seconds * 1e9, rate * alone * seconds, waiting];
         sheet.row(row.map(Some));
     }
     sheet.record(recorder)?;

@@ -12,38 +12,73 @@ use pagelab_experiment::observation::Level;
 use pagelab_experiment::tables::fileread as table;
 use pagelab_experiment::{Failure, Recorder, Setting};
 
+use crate::pagecache;
 use crate::pagecache::path::{Costs, Path, random_reads};
+use crate::parameter::{Parameter, Parts};
+use crate::parameter_table;
 
 /// Bytes of a page (SPARC), and of the reads whose costs are known.
 pub(super) const PAGE: u64 = 8192;
 const READ: u64 = PAGE;
-/// Processor time of copying 8 KiB, and so of a call without it, µs. Assumed: 500 MB a second.
-const COPY: f64 = 16.0;
-/// Segmap's share of memory, in percent (SPARC).
-const WINDOWS: u64 = 12;
-/// Processors of the machine, as in the study.
-const PROCESSORS: u32 = 2;
+
+/// A machine whose page cache is read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Cached {
+    path: Path,
+    costs: Costs,
+    machine: Machine,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Machine {
+    /// Processor time of copying 8 KiB, and so of a call without it, µs.
+    copy: f64,
+    /// Segmap's share of memory, in percent.
+    windows: u64,
+    processors: u32,
+}
+
+const MACHINE: &[Parameter<Machine>] = parameter_table! {
+    number "copy" "µs" [0.0, 10000.0] "copying 8 KiB", assumed("500 MB a second"), (copy);
+    whole "windows" "%" [1.0, 90.0] "segmap's share of memory", documented("12% on SPARC"), (windows);
+    whole "processors" "" [1.0, 1024.0] "processors of the machine", assumed("not published"), (processors);
+};
+
+impl Cached {
+    pub(super) const fn by(path: Path) -> Self {
+        let machine = Machine { copy: 16.0, windows: 12, processors: 2 };
+        Self { path, costs: Costs::SOLARIS, machine }
+    }
+
+    pub(super) fn parts(&mut self) -> Parts<'_> {
+        Parts::default().and(pagecache::parameters::COSTS, &mut self.costs).and(MACHINE, &mut self.machine)
+    }
+}
 
 /// What the model of a page cache does not honour.
 pub(super) fn refuses(fileread: &Fileread) -> Option<super::Refused> {
     if fileread.read.bytes(READ) != READ {
-        return Some(("read", "knows the costs of reads of 8 KiB", "use --read 8K"));
+        return super::refused("read", "knows the costs of reads of 8 KiB", "use --read 8K");
     }
-    fileread.rate.is_some().then_some(("rate", "makes one read after the other", "leave --rate out"))
+    fileread
+        .rate
+        .is_some()
+        .then(|| super::refusal("rate", "makes one read after the other", "leave --rate out"))
 }
 
 /// Random reads of files of the sizes asked for.
 pub(super) fn perform(
-    (path, costs): (Path, Costs),
+    cached: &Cached,
     fileread: &Fileread,
     setting: &Setting,
     recorder: &mut dyn Recorder,
 ) -> Result<(), Failure> {
+    let Cached { path, costs, machine: Machine { copy, windows: share, processors } } = *cached;
     let sizes = fileread.files().bytes(READ);
     let most = sizes.last().map_or(READ, |&size| 2 * size);
     let memory = setting.limit().map_or(most, |size| size.bytes(READ)) / READ;
     let memory = memory.clamp(16, u64::from(u32::MAX)) as u32;
-    let windows = ((u64::from(memory) * WINDOWS / 100) as u32).max(1);
+    let windows = ((u64::from(memory) * share / 100) as u32).max(1);
     let absent = [
         table::ACCESS_MEAN,
         table::ACCESS_P50,
@@ -68,13 +103,13 @@ pub(super) fn perform(
             let windows = if mapped { memory - 1 } else { windows };
             let shares = random_reads(pages, windows, memory, fileread.reads.max(1), fileread.seed);
             let found = shares.window + shares.cached;
-            let once = costs.read(path, &shares, PROCESSORS).own;
+            let once = costs.read(path, &shares, processors).own;
             let (each, calls, hits) = match access {
                 Access::Pread => (once, 1.0, f64::NAN),
-                Access::Nowait => (once + (1.0 - found) * (costs.call - COPY), 2.0 - found, found),
+                Access::Nowait => (once + (1.0 - found) * (costs.call - copy), 2.0 - found, found),
                 Access::Mmap => {
                     let fault = costs.map + costs.reclaim;
-                    (COPY + (1.0 - shares.window) * fault + (1.0 - found) * costs.input, 0.0, f64::NAN)
+                    (copy + (1.0 - shares.window) * fault + (1.0 - found) * costs.input, 0.0, f64::NAN)
                 }
             };
             let each = each * 1000.0;
@@ -100,6 +135,6 @@ pub(super) fn perform(
     note(
         recorder,
         Level::Info,
-        format!("{memory} pages of 8 KiB for files, {windows} of them in windows; {PROCESSORS} processors"),
+        format!("{memory} pages of 8 KiB for files, {windows} of them in windows; {processors} processors"),
     )
 }

@@ -7,14 +7,61 @@ use pagelab_experiment::observation::Level;
 use pagelab_experiment::tables::operations;
 use pagelab_experiment::{Failure, Recorder};
 
+use crate::parameter::{Parameter, Parts, SEED, Seed};
+use crate::parameter_table;
 use crate::rmap::{self, KernelCosts, Kind, Script, Storm, storm};
 
-/// The user time of one fork of the script, its share of shell and programs included: 43.01 s for 25,000.
-const FORK_USER: f64 = 43.01e9 / 25_000.0;
-const PROCESSORS: f64 = 4.0;
+/// A quad Pentium III with a kernel that has this reverse map.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Machine {
+    kind: Kind,
+    costs: rmap::Costs,
+    kernel: KernelCosts,
+    programs: Programs,
+    seed: Seed,
+}
+
+/// What runs the programs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Programs {
+    /// User time of one fork of the script, its share of shell and programs included, ns.
+    user: f64,
+    processors: u32,
+}
+
+const PROGRAMS: &[Parameter<Programs>] = parameter_table! {
+    number "user" "ns" [0.0, 1e9] "user time of a fork of the script, with its share of shell and programs",
+        derived("43.01 s for 25,000 forks"), (user);
+    whole "processors" "" [1.0, 1024.0] "processors of the machine", documented("Morton 2002"), (processors);
+};
+
+impl Machine {
+    pub(super) const fn of(kind: Kind) -> Self {
+        Self {
+            kind,
+            costs: rmap::Costs::QUAD_PENTIUM_III,
+            kernel: KernelCosts::QUAD_PENTIUM_III,
+            programs: Programs { user: 43.01e9 / 25_000.0, processors: 4 },
+            seed: Seed(1),
+        }
+    }
+
+    pub(super) fn parts(&mut self) -> Parts<'_> {
+        Parts::default()
+            .and(PROGRAMS, &mut self.programs)
+            .and(rmap::parameters::KERNEL, &mut self.kernel)
+            .and(rmap::parameters::COSTS, &mut self.costs)
+            .and(SEED, &mut self.seed)
+    }
+}
 
 /// The script or the storm.
-pub(super) fn perform(kind: Kind, forkstorm: &Forkstorm, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+pub(super) fn perform(
+    machine: &Machine,
+    forkstorm: &Forkstorm,
+    recorder: &mut dyn Recorder,
+) -> Result<(), Failure> {
+    let Machine { kind, costs, kernel, programs, seed } = *machine;
     let pages = |count: u64| u32::try_from(count).unwrap_or(u32::MAX);
     let memory = match forkstorm.script {
         // The file is not read: its size is not part of the model.
@@ -24,7 +71,7 @@ pub(super) fn perform(kind: Kind, forkstorm: &Forkstorm, recorder: &mut dyn Reco
                 iterations: forkstorm.forks,
                 ..Script::published(forkstorm.copies)
             },
-            1,
+            seed.0,
         ),
         None => storm::run(
             &Storm {
@@ -34,7 +81,7 @@ pub(super) fn perform(kind: Kind, forkstorm: &Forkstorm, recorder: &mut dyn Reco
                 touch: pages(forkstorm.touch),
                 exec: forkstorm.child == Child::Exec,
             },
-            1,
+            seed.0,
         ),
     };
     let work = memory.work(kind);
@@ -58,11 +105,11 @@ pub(super) fn perform(kind: Kind, forkstorm: &Forkstorm, recorder: &mut dyn Reco
     }
     sheet.record(recorder)?;
     let forks = counts.forks as f64;
-    let map = rmap::Costs::QUAD_PENTIUM_III.time(&work);
-    let system = KernelCosts::QUAD_PENTIUM_III.time(counts) + map;
+    let map = costs.time(&work);
+    let system = kernel.time(counts) + map;
     // What the storm's own program does is not known; nearly all its time is the kernel's.
-    let user = forkstorm.script.is_some().then_some(forks * FORK_USER);
-    let elapsed = (system + user.unwrap_or(0.0)) / PROCESSORS.min(f64::from(forkstorm.copies));
+    let user = forkstorm.script.is_some().then_some(forks * programs.user);
+    let elapsed = (system + user.unwrap_or(0.0)) / f64::from(programs.processors.min(forkstorm.copies));
     let figures = [
         (metrics::TIME_ELAPSED, Some(elapsed)),
         (metrics::TIME_USER, user),

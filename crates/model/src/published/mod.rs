@@ -24,13 +24,14 @@ use pagelab_experiment::declaration::Refusal;
 use pagelab_experiment::experiments::Experiment;
 use pagelab_experiment::{Failure, Observation, Recorder, Setting, Unsupported, What};
 
-use crate::BASE_PAGE;
 use crate::clocks::Guest;
 use crate::locks::Token;
-use crate::pagecache::{Costs, Path};
+use crate::pagecache::Path;
+use crate::parameter::{Declared, Parts, SEED, Seed, find};
 use crate::rmap::Kind;
-use crate::sun4::{Copies, FAMILY, Machine, SPARCSTATION_1, Sun4};
+use crate::sun4::{Copies, Machine, SPARCSTATION_1, SPARCSTATION_2, Sun4};
 use crate::tlb::Tlb;
+use crate::{BASE_PAGE, clocks, sun4};
 
 /// A published system by name.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,97 +40,128 @@ pub struct Published {
     pub name: &'static str,
     /// One line.
     pub help: &'static str,
+    /// Parameters of its parts that nothing in its experiment depends on.
+    without: &'static [&'static str],
     system: System,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum System {
-    /// A machine of the family, by its place in it, and what is kept of a pmeg.
-    Sun4(usize, Copies),
-    Rmap(Kind),
-    /// Of zero-fill faults, and of builds.
-    Token(Token, Token),
-    Pagecache(Path, Costs),
-    Clock(Guest),
-    Tlb(Tlb),
+    Sun4(Sun4, Seed),
+    Tlb(Tlb, Seed),
+    Rmap(forkstorm::Machine),
+    Token(faultscale::Locked),
+    Pagecache(fileread::Cached),
+    Clock(Guest, Seed),
 }
+
+/// A machine of the Sun-4 family under SunOS 4.0.3, and what is kept of a pmeg.
+const fn sun4c(machine: Machine, copies: Copies) -> System {
+    System::Sun4(Sun4 { copies, ..Sun4::sunos403(machine) }, Seed(1))
+}
+
+/// The time of a Sun-4 begins when all processes are ready; where copies are kept, no process loses
+/// all its pmegs.
+const READY: &[&str] = &["child", "child-faults", "test", "test-faults", "swap-in"];
+/// The same where no copies are kept.
+const NO_COPIES: &[&str] = &["child", "child-faults", "test", "test-faults", "reload"];
+/// Costs of a reverse map, where there is none.
+const NO_MAP: &[&str] = &["miss", "shared", "atomic", "slab", "call", "seed"];
+/// Counts go up and down in the same way whoever takes the next turn.
+const COUNTS: &[&str] = &["shared", "seed"];
 
 /// All of them.
 pub const PUBLISHED: &[Published] = &[
     Published {
         name: "sun4c-sunos403",
         help: "vmtest: SPARCstation 1, SunOS 4.0.3, 128 pmegs (Irlam 1990)",
-        system: System::Sun4(0, Copies::None),
+        without: NO_COPIES,
+        system: sun4c(SPARCSTATION_1, Copies::None),
     },
     Published {
         name: "sun4c-copies",
         help: "vmtest: the same with a copy of every pmeg in memory, as Irlam proposed and Sun announced",
-        system: System::Sun4(0, Copies::All),
+        without: READY,
+        system: sun4c(SPARCSTATION_1, Copies::All),
     },
     Published {
         name: "sun4c-ss2-sunos403",
         help: "vmtest: SPARCstation 2, 256 pmegs, at the costs of a SPARCstation 1",
-        system: System::Sun4(1, Copies::None),
+        without: NO_COPIES,
+        system: sun4c(SPARCSTATION_2, Copies::None),
     },
     Published {
         name: "tlb",
-        help: "vmtest: translation buffers, walk caches and caches of a Skylake server, or of options such as l2=1024x8",
-        system: System::Tlb(Tlb::SKYLAKE),
+        help: "vmtest: translation buffers, walk caches and caches of a Skylake server",
+        without: &[],
+        system: System::Tlb(Tlb::SKYLAKE, Seed(1)),
     },
     Published {
         name: "linux-2.5.27",
         help: "forkstorm: 2.5.27 without reverse map (Morton 2002)",
-        system: System::Rmap(Kind::None),
+        without: NO_MAP,
+        system: System::Rmap(forkstorm::Machine::of(Kind::None)),
     },
     Published {
         name: "linux-2.5.27-rmap",
         help: "forkstorm: 2.5.27 with pte_chain (Morton 2002)",
-        system: System::Rmap(Kind::Chain),
+        without: &["shared"],
+        system: System::Rmap(forkstorm::Machine::of(Kind::Chain)),
     },
     Published {
         name: "linux-2.6.7-objrmap",
         help: "forkstorm: reverse map through objects",
-        system: System::Rmap(Kind::Object),
+        without: COUNTS,
+        system: System::Rmap(forkstorm::Machine::of(Kind::Object)),
     },
     Published {
         name: "linux-6-folio",
         help: "forkstorm: reverse map through objects, counts by folio",
-        system: System::Rmap(Kind::Folio),
+        without: COUNTS,
+        system: System::Rmap(forkstorm::Machine::of(Kind::Folio)),
     },
     Published {
         name: "dragonfly-2011-token",
         help: "faultscale: one VM token for all (Dillon 2011)",
-        system: System::Token(Token::ZERO_FILL, Token::BUILD),
+        without: &[],
+        system: System::Token(faultscale::Locked::of(Token::ZERO_FILL, Token::BUILD)),
     },
     Published {
         name: "dragonfly-2011-queues",
         help: "faultscale: page queues divided, October 2011",
-        system: System::Token(Token::ZERO_FILL_QUEUES, Token::NONE),
+        without: &["build-slowing"],
+        system: System::Token(faultscale::Locked::of(Token::ZERO_FILL_QUEUES, Token::NONE)),
     },
     Published {
         name: "solaris8-segmap",
         help: "fileread: reads through windows that are mapped and unmapped (McDougall 2005)",
-        system: System::Pagecache(Path::Segmap, Costs::SOLARIS),
+        without: &[],
+        system: System::Pagecache(fileread::Cached::by(Path::Segmap)),
     },
     Published {
         name: "solaris10-segkpm",
         help: "fileread: reads through memory mapped once",
-        system: System::Pagecache(Path::Kpm, Costs::SOLARIS),
+        without: &["cross-call", "processors"],
+        system: System::Pagecache(fileread::Cached::by(Path::Kpm)),
     },
     Published {
         name: "guest-clock",
         help: "clock: a guest on cores whose counters are slow and not in step (McDougall 2007)",
-        system: System::Clock(Guest::UNBOUND),
+        // A jump has made it give up its chip, which alone tells what its counters are not.
+        without: &["rate"],
+        system: System::Clock(Guest::UNBOUND, Seed(1)),
     },
     Published {
         name: "guest-clock-node",
         help: "clock: the same, bound to a node",
-        system: System::Clock(Guest::NODE),
+        without: &["nodes", "between-nodes", "moves"],
+        system: System::Clock(Guest::NODE, Seed(1)),
     },
     Published {
         name: "guest-clock-core",
         help: "clock: the same, bound to a core, its counters not used",
-        system: System::Clock(Guest::TIMER),
+        without: &["nodes", "between-nodes", "rate", "moves", "shortened"],
+        system: System::Clock(Guest::TIMER, Seed(1)),
     },
 ];
 
@@ -139,18 +171,27 @@ impl Published {
         PUBLISHED.iter().find(|system| system.name == name)
     }
 
-    /// The same with options of the command line.
+    /// The same with parameters of the command line.
     ///
     /// # Errors
-    /// A sentence when it has no such option, or the value is impossible.
+    /// A sentence when it has no such parameter, or the value is out of range.
     pub fn with(&self, options: &[(String, String)]) -> Result<Self, Refusal> {
-        match (self.system, options.first()) {
-            (_, None) => Ok(*self),
-            (System::Tlb(tlb), _) => {
-                tlb::with(&tlb, options).map(|tlb| Self { system: System::Tlb(tlb), ..*self })
-            }
-            (_, Some((key, _))) => Err(Refusal::new(format!("model:{} has no option '{key}'", self.name))),
+        let mut system = self.system;
+        for (name, text) in options {
+            let mut parts = system.parts().without(self.without);
+            let value = find(&format!("model:{}", self.name), &parts.declared(), name)?.read(text)?;
+            parts.set(name, value);
         }
+        if let System::Sun4(sun4, _) = &system {
+            sun4.check()?;
+        }
+        Ok(Self { system, ..*self })
+    }
+
+    /// Its parameters with the values that it has.
+    pub fn parameters(&self) -> Vec<Declared> {
+        let mut system = self.system;
+        system.parts().without(self.without).declared()
     }
 
     /// Refuses an experiment that the model does not have, or has with other parameters.
@@ -170,10 +211,12 @@ impl Published {
         }
         let refused = match (self.system, experiment) {
             (System::Sun4(..), Experiment::Vmtest(vmtest)) => vmtest::refuses(vmtest),
-            (System::Tlb(_), Experiment::Vmtest(vmtest)) => tlb::refuses(vmtest),
-            (System::Token(..), Experiment::Faultscale(faultscale)) => faultscale::refuses(faultscale),
+            (System::Tlb(..), Experiment::Vmtest(vmtest)) => tlb::refuses(vmtest),
+            (System::Token(locked), Experiment::Faultscale(faultscale)) => {
+                faultscale::refuses(&locked, faultscale)
+            }
             (System::Pagecache(..), Experiment::Fileread(fileread)) => fileread::refuses(fileread),
-            (System::Clock(_), Experiment::Clock(clock)) => clock::refuses(clock),
+            (System::Clock(..), Experiment::Clock(clock)) => clock::refuses(clock),
             _ => None,
         };
         refused.map_or(Ok(()), |(parameter, why, remedy)| {
@@ -208,20 +251,24 @@ impl Published {
         ]);
         recorder.observe(Observation::Environment(facts))?;
         match (self.system, experiment) {
-            (System::Sun4(machine, copies), Experiment::Vmtest(vmtest)) => {
-                vmtest::perform(&Sun4 { copies, ..Sun4::sunos403(sun4(machine)) }, vmtest, recorder)
+            (System::Sun4(sun4, seed), Experiment::Vmtest(vmtest)) => {
+                vmtest::perform(&sun4, seed, vmtest, recorder)
             }
-            (System::Tlb(tlb), Experiment::Vmtest(vmtest)) => tlb::perform(&tlb, vmtest, recorder),
-            (System::Rmap(kind), Experiment::Forkstorm(forkstorm)) => {
-                forkstorm::perform(kind, forkstorm, recorder)
+            (System::Tlb(tlb, seed), Experiment::Vmtest(vmtest)) => {
+                tlb::perform(&tlb, seed, vmtest, recorder)
             }
-            (System::Token(faults, builds), Experiment::Faultscale(faultscale)) => {
-                faultscale::perform((&faults, &builds), faultscale, recorder)
+            (System::Rmap(machine), Experiment::Forkstorm(forkstorm)) => {
+                forkstorm::perform(&machine, forkstorm, recorder)
             }
-            (System::Pagecache(path, costs), Experiment::Fileread(fileread)) => {
-                fileread::perform((path, costs), fileread, setting, recorder)
+            (System::Token(locked), Experiment::Faultscale(faultscale)) => {
+                faultscale::perform(&locked, faultscale, recorder)
             }
-            (System::Clock(guest), Experiment::Clock(clock)) => clock::perform(&guest, clock, recorder),
+            (System::Pagecache(cached), Experiment::Fileread(fileread)) => {
+                fileread::perform(&cached, fileread, setting, recorder)
+            }
+            (System::Clock(guest, seed), Experiment::Clock(clock)) => {
+                clock::perform(&guest, seed, clock, recorder)
+            }
             _ => Err(Failure::unsupported(
                 format!("model:{} performs {}", self.name, self.system.performs()),
                 "perform what was planned",
@@ -230,33 +277,51 @@ impl Published {
     }
 }
 
-/// A machine of the Sun-4 family by its place in it.
-fn sun4(place: usize) -> Machine {
-    FAMILY.get(place).copied().unwrap_or(SPARCSTATION_1)
+/// A parameter of an experiment that a model does not honour: its name, why, what to do instead.
+type Refused = (&'static str, String, String);
+
+fn refusal(parameter: &'static str, why: &str, remedy: &str) -> Refused {
+    (parameter, why.to_owned(), remedy.to_owned())
 }
 
-/// A parameter that a model does not honour: its name, why, what to do instead.
-type Refused = (&'static str, &'static str, &'static str);
+fn refused(parameter: &'static str, why: &str, remedy: &str) -> Option<Refused> {
+    Some(refusal(parameter, why, remedy))
+}
 
 impl System {
+    fn parts(&mut self) -> Parts<'_> {
+        let parts = Parts::default();
+        match self {
+            Self::Sun4(system, seed) => parts.and(sun4::PARAMETERS, system).and(SEED, seed),
+            Self::Tlb(tlb, seed) => parts.and(crate::tlb::PARAMETERS, tlb).and(SEED, seed),
+            Self::Rmap(machine) => machine.parts(),
+            Self::Token(locked) => locked.parts(),
+            Self::Pagecache(cached) => cached.parts(),
+            Self::Clock(guest, seed) => parts.and(clocks::PARAMETERS, guest).and(SEED, seed),
+        }
+    }
+
     fn page_size(self) -> u64 {
         match self {
-            Self::Sun4(machine, _) => u64::from(sun4(machine).page),
+            Self::Sun4(sun4, _) => u64::from(sun4.machine.page),
             Self::Pagecache(..) => fileread::PAGE,
-            Self::Rmap(_) | Self::Token(..) | Self::Clock(_) | Self::Tlb(_) => BASE_PAGE,
+            Self::Rmap(_) | Self::Token(_) | Self::Clock(..) | Self::Tlb(..) => BASE_PAGE,
         }
     }
 
     fn performs(self) -> &'static str {
         match self {
-            Self::Sun4(..) | Self::Tlb(_) => "vmtest",
+            Self::Sun4(..) | Self::Tlb(..) => "vmtest",
             Self::Rmap(_) => "forkstorm",
-            Self::Token(..) => "faultscale",
-            Self::Pagecache(..) => "fileread",
-            Self::Clock(_) => "clock",
+            Self::Token(_) => "faultscale",
+            Self::Pagecache(_) => "fileread",
+            Self::Clock(..) => "clock",
         }
     }
 }
+
+#[cfg(test)]
+mod changed;
 
 #[cfg(test)]
 mod tests {

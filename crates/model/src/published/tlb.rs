@@ -5,84 +5,37 @@
 //! passes of a slice each costs what the one before cost, and the rest of the slice is reckoned, not made.
 
 use pagelab_experiment::build::{Sheet, metrics, note, speeds};
-use pagelab_experiment::declaration::Refusal;
 use pagelab_experiment::environment;
 use pagelab_experiment::experiments::{Mapping, PagesOf, Vmtest};
 use pagelab_experiment::metrics;
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::tables::vmtest;
-use pagelab_experiment::{Failure, Observation, Recorder, Size};
+use pagelab_experiment::{Failure, Observation, Recorder};
 
 use crate::BASE_PAGE;
-use crate::tlb::{Buffer, LARGE, Met, Processor, Tlb};
+use crate::parameter::Seed;
+use crate::tlb::{LARGE, Met, Processor, Tlb};
 
 /// Cycles of the loop around a read.
 const LOOP: f64 = 4.0;
 /// Passes of a slice that are made one by one.
 const PASSES: u64 = 4;
 
-/// The processor with options of the command line.
-///
-/// # Errors
-/// A sentence when an option is unknown or its value impossible.
-pub(super) fn with(tlb: &Tlb, options: &[(String, String)]) -> Result<Tlb, Refusal> {
-    let mut tlb = *tlb;
-    for (key, value) in options {
-        let wrong = |form: &str| Refusal::new(format!("{key}={value}: write {key}={form}"));
-        let number = |form: &str| {
-            value.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0).ok_or_else(|| wrong(form))
-        };
-        let buffer = || {
-            let (entries, ways) = value.split_once('x').unwrap_or((value, "4"));
-            match (entries.parse(), ways.parse()) {
-                (Ok(entries), Ok(ways)) if 0 < ways && ways <= entries => Ok(Buffer { entries, ways }),
-                _ => Err(wrong("64x4, the entries and how many are in a set")),
-            }
-        };
-        let bytes = || {
-            let size = value.parse::<Size>().map(|size| size.bytes(BASE_PAGE)).ok();
-            size.filter(|&bytes| bytes >= BASE_PAGE).ok_or_else(|| wrong("1M, of 4K at least"))
-        };
-        match key.as_str() {
-            "l1" => tlb.first = buffer()?,
-            "l1-large" => tlb.first_large = buffer()?,
-            "l2" => tlb.second = buffer()?,
-            "l2-hit" => tlb.second_hit = number("9")?,
-            "walk-cache" => tlb.walk_cache = number("32")? as u32,
-            "walk" => tlb.walk = number("15")?,
-            "levels" => match value.parse() {
-                Ok(levels @ 2..=6) => tlb.levels = levels,
-                _ => return Err(wrong("4, from 2 to 6")),
-            },
-            "cache1" => tlb.caches[0].bytes = bytes()?,
-            "cache2" => tlb.caches[1].bytes = bytes()?,
-            "cache3" => tlb.caches[2].bytes = bytes()?,
-            "cache1-hit" => tlb.caches[0].hit = number("5")?,
-            "cache2-hit" => tlb.caches[1].hit = number("14")?,
-            "cache3-hit" => tlb.caches[2].hit = number("60")?,
-            "miss" => tlb.memory = number("200")?,
-            "ghz" => tlb.gigahertz = number("2.5").ok().filter(|&n| n > 0.0).ok_or_else(|| wrong("2.5"))?,
-            _ => {
-                return Err(Refusal::new(format!(
-                    "model:tlb has no option '{key}'; it has l1, l1-large, l2 (ENTRIESxWAYS), walk-cache, levels, \
-                     cache1 to cache3 (SIZE), and in cycles l2-hit, walk, cache1-hit to cache3-hit, miss; and ghz"
-                )));
-            }
-        }
-    }
-    Ok(tlb)
-}
-
 /// What the model of translation buffers does not honour.
 pub(super) fn refuses(vmtest: &Vmtest) -> Option<super::Refused> {
     if vmtest.mapping == Mapping::File {
-        return Some(("mapping", "models no mapped files", "use --mapping shared or private"));
+        return super::refused("mapping", "models no mapped files", "use --mapping shared or private");
     }
-    (vmtest.cpus != 1).then_some(("cpus", "models one processor", "use --cpus 1"))
+    (vmtest.cpus != 1).then(|| super::refusal("cpus", "models one processor", "use --cpus 1"))
 }
 
 /// The sweep of sizes.
-pub(super) fn perform(tlb: &Tlb, vmtest: &Vmtest, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+pub(super) fn perform(
+    tlb: &Tlb,
+    seed: Seed,
+    vmtest: &Vmtest,
+    recorder: &mut dyn Recorder,
+) -> Result<(), Failure> {
     let large = vmtest.pages_of != PagesOf::Base;
     let first = if large { tlb.first_large } else { tlb.first };
     let facts = [
@@ -103,7 +56,7 @@ pub(super) fn perform(tlb: &Tlb, vmtest: &Vmtest, recorder: &mut dyn Recorder) -
         if recorder.interrupted() {
             return Err(Failure::interrupted());
         }
-        let (processes, met) = sized(tlb, large, vmtest, size);
+        let (processes, met) = sized(tlb, seed, large, vmtest, size);
         let reads = met.references as f64;
         let time = (met.cycles() + LOOP * reads) / tlb.gigahertz;
         let speed = reads / time * 1e9;
@@ -143,10 +96,10 @@ pub(super) fn perform(tlb: &Tlb, vmtest: &Vmtest, recorder: &mut dyn Recorder) -
 }
 
 /// How many processes there are at a size, and what all their reads met.
-fn sized(tlb: &Tlb, large: bool, vmtest: &Vmtest, size: u64) -> (u32, Met) {
+fn sized(tlb: &Tlb, seed: Seed, large: bool, vmtest: &Vmtest, size: u64) -> (u32, Met) {
     let (processes, pages) = vmtest.processes(size, BASE_PAGE);
     let processes = u32::try_from(processes).unwrap_or(u32::MAX);
-    let mut processor = Processor::new(*tlb, large, 1);
+    let mut processor = Processor::new(*tlb, large, seed.0);
     let cycles = |seconds: f64| seconds * tlb.gigahertz * 1e9;
     let slice = cycles(1.0 / f64::from(vmtest.switch_rate.max(1)));
     let end = cycles(vmtest.seconds);
@@ -204,9 +157,10 @@ fn pass(processor: &mut Processor, process: u32, pages: u64) -> Met {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pagelab_experiment::Size;
 
     fn each(vmtest: &Vmtest, tlb: &Tlb, bytes: u64) -> f64 {
-        let (_, met) = sized(tlb, vmtest.pages_of != PagesOf::Base, vmtest, bytes);
+        let (_, met) = sized(tlb, Seed(1), vmtest.pages_of != PagesOf::Base, vmtest, bytes);
         met.translation / met.references as f64
     }
 
@@ -224,20 +178,11 @@ mod tests {
     #[test]
     fn time_and_passes_bound_the_reads() {
         let vmtest = Vmtest { passes: 100, seconds: 1e3, ..Vmtest::default() };
-        let (processes, met) = sized(&Tlb::SKYLAKE, false, &vmtest, 8 << 20);
+        let (processes, met) = sized(&Tlb::SKYLAKE, Seed(1), false, &vmtest, 8 << 20);
         assert_eq!((processes, met.references), (4, 4 * 100 * 512));
         let short = Vmtest { seconds: 0.5, ..Vmtest::default() };
-        let (_, met) = sized(&Tlb::SKYLAKE, false, &short, 1 << 20);
+        let (_, met) = sized(&Tlb::SKYLAKE, Seed(1), false, &short, 1 << 20);
         let seconds = (met.cycles() + LOOP * met.references as f64) / 2.5e9;
         assert!((0.5..0.6).contains(&seconds), "{seconds}");
-    }
-
-    #[test]
-    fn options_change_the_processor_and_wrong_ones_say_how() {
-        let with = |key: &str, value: &str| with(&Tlb::SKYLAKE, &[(key.to_owned(), value.to_owned())]);
-        assert_eq!(with("l2", "1024x8").unwrap().reach(false), 4 << 20);
-        assert_eq!(with("cache3", "8M").unwrap().caches[2].bytes, 8 << 20);
-        assert!(with("l2", "0x4").unwrap_err().to_string().contains("l2=64x4"));
-        assert!(with("colour", "1").unwrap_err().to_string().contains("walk-cache"));
     }
 }

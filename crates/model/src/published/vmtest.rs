@@ -8,21 +8,27 @@ use pagelab_experiment::observation::Level;
 use pagelab_experiment::tables::vmtest;
 use pagelab_experiment::{Failure, Observation, Recorder};
 
+use crate::parameter::Seed;
 use crate::sun4::{Costs, Outcome, Sun4, VmTest};
 
 /// What a Sun-4's model does not honour.
 pub(super) fn refuses(vmtest: &Vmtest) -> Option<super::Refused> {
     if vmtest.mapping == Mapping::File {
-        return Some(("mapping", "models no mapped files", "use --mapping shared or private"));
+        return super::refused("mapping", "models no mapped files", "use --mapping shared or private");
     }
     if vmtest.pages_of != PagesOf::Base {
-        return Some(("pages-of", "models base pages", "use --pages-of 4k"));
+        return super::refused("pages-of", "models base pages", "use --pages-of 4k");
     }
-    (vmtest.cpus != 1).then_some(("cpus", "models one processor", "use --cpus 1"))
+    (vmtest.cpus != 1).then(|| super::refusal("cpus", "models one processor", "use --cpus 1"))
 }
 
 /// The sweep of sizes.
-pub(super) fn perform(system: &Sun4, vmtest: &Vmtest, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+pub(super) fn perform(
+    system: &Sun4,
+    seed: Seed,
+    vmtest: &Vmtest,
+    recorder: &mut dyn Recorder,
+) -> Result<(), Failure> {
     // The live experiment's time begins when all processes are ready.
     let costs = Costs { test: 0, test_faults: 0, child: 0, child_faults: 0, ..system.costs };
     let system = Sun4 { costs, ..*system };
@@ -37,7 +43,7 @@ pub(super) fn perform(system: &Sun4, vmtest: &Vmtest, recorder: &mut dyn Recorde
     for (n, &size) in sizes.iter().enumerate() {
         recorder.progress("sizes", n as u64, sizes.len() as u64);
         let test = sized(vmtest, size, page);
-        let outcome = system.run(&test, 1);
+        let outcome = system.run(&test, seed.0);
         outcomes.push(outcome);
         let row = [
             size as f64,

@@ -11,6 +11,7 @@ pub mod interleave;
 pub mod kernel;
 pub mod layout;
 pub mod mechanism;
+pub mod parameters;
 pub mod reclaim;
 pub mod script;
 pub mod space;

@@ -25,10 +25,14 @@ pub const SEGMENT: u64 = 256 << 10;
 pub const SPARCSTATION_1: Machine =
     Machine { name: "SPARCstation 1", page: 4096, entries: 64, pmegs: 128, contexts: 8 };
 
+/// Its successor.
+pub const SPARCSTATION_2: Machine =
+    Machine { name: "SPARCstation 2", page: 4096, entries: 64, pmegs: 256, contexts: 16 };
+
 /// All machines.
 pub const FAMILY: &[Machine] = &[
     SPARCSTATION_1,
-    Machine { name: "SPARCstation 2", page: 4096, entries: 64, pmegs: 256, contexts: 16 },
+    SPARCSTATION_2,
     Machine { name: "4/1xx", page: 8192, entries: 32, pmegs: 256, contexts: 8 },
     Machine { name: "4/2xx", page: 8192, entries: 32, pmegs: 512, contexts: 16 },
     Machine { name: "4/3xx", page: 8192, entries: 32, pmegs: 256, contexts: 16 },

@@ -8,11 +8,13 @@
 //! a run of present pages, a wake-up, the end of a slice.
 
 pub mod family;
+pub mod parameters;
 pub mod pool;
 pub mod scheduler;
 pub mod vmtest;
 
-pub use family::{FAMILY, Machine, SPARCSTATION_1};
+pub use family::{FAMILY, Machine, SPARCSTATION_1, SPARCSTATION_2};
+pub use parameters::PARAMETERS;
 pub use pool::{Contexts, Copies, Victim};
 pub use scheduler::Scheduler;
 pub use vmtest::{Costs, Outcome, Sun4, VmTest};

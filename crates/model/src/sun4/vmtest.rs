@@ -172,7 +172,7 @@ struct Run<'a> {
 
 impl Sun4 {
     /// A machine under SunOS 4.0.3, with the parameters of the published table.
-    pub fn sunos403(machine: Machine) -> Self {
+    pub const fn sunos403(machine: Machine) -> Self {
         Self {
             machine,
             locked: 33,

@@ -6,8 +6,12 @@ pub mod linux_lru;
 pub mod linux_mglru;
 pub mod two_handed;
 
+use self::two_handed::{Scanner, Tunables, TwoHanded};
+use crate::paging::costs;
 pub(crate) use crate::paging::system::SECOND;
 use crate::paging::{Costs, Machine, OutOfMemory, System};
+use crate::parameter::{Parameter, Parts};
+use crate::parameter_table;
 
 /// A system by name.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +24,9 @@ pub struct SystemKind {
     pub costs: Costs,
     /// Slots that one fault reads at once.
     pub read_ahead: u32,
-    make: fn(u32, u32) -> Box<dyn System>,
+    /// Whether it has the scanner of Solaris.
+    scans: bool,
+    make: fn(u32, u32, Tunables) -> Box<dyn System>,
 }
 
 /// All systems.
@@ -30,54 +36,104 @@ pub const SYSTEMS: &[SystemKind] = &[
         help: "Linux 2.4.19: two lists, swap_out walking the page tables in address order",
         costs: Costs::PC_2002,
         read_ahead: 16,
-        make: |pages, frames| Box::new(linux_2_4_19::Linux2419::new(pages, frames)),
+        scans: false,
+        make: |pages, frames, _| Box::new(linux_2_4_19::Linux2419::new(pages, frames)),
     },
     SystemKind {
         name: "linux-2.4.19-rmap14a",
         help: "Linux 2.4.19 with rmap14a: page aging through reverse maps, three lists",
         costs: Costs::PC_2002,
         read_ahead: 16,
-        make: |pages, frames| Box::new(linux_2_4_19_rmap14a::Rmap14a::new(pages, frames)),
+        scans: false,
+        make: |pages, frames, _| Box::new(linux_2_4_19_rmap14a::Rmap14a::new(pages, frames)),
     },
     SystemKind {
         name: "linux-lru",
         help: "Linux since 5.9, classic lists: active, inactive, refault distance",
         costs: Costs::TODAY,
         read_ahead: 8,
-        make: |pages, _| Box::new(linux_lru::LinuxLru::new(pages)),
+        scans: false,
+        make: |pages, _, _| Box::new(linux_lru::LinuxLru::new(pages)),
     },
     SystemKind {
         name: "linux-mglru",
         help: "Linux since 6.1, multi-generational LRU",
         costs: Costs::TODAY,
         read_ahead: 8,
-        make: |pages, _| Box::new(linux_mglru::LinuxMglru::new(pages)),
+        scans: false,
+        make: |pages, _, _| Box::new(linux_mglru::LinuxMglru::new(pages)),
     },
     SystemKind {
         name: "svr4-two-handed",
         help: "SunOS and System V Release 4: the two-handed clock",
         costs: Costs::PC_2002,
         read_ahead: 1,
-        make: |pages, frames| Box::new(two_handed::TwoHanded::svr4(pages, tunables(frames))),
+        scans: true,
+        make: |pages, _, tunables| Box::new(TwoHanded::svr4(pages, tunables)),
     },
     SystemKind {
         name: "solaris7-priority-paging",
         help: "Solaris 7 with priority paging: the scanner starts at cachefree",
         costs: Costs::PC_2002,
         read_ahead: 1,
-        make: |pages, frames| Box::new(two_handed::TwoHanded::priority_paging(pages, tunables(frames))),
+        scans: true,
+        make: |pages, _, tunables| Box::new(TwoHanded::priority_paging(pages, tunables)),
     },
     SystemKind {
         name: "solaris8-cyclic",
         help: "Solaris 8: free list, cache list, and the scanner only when both run out",
         costs: Costs::PC_2002,
         read_ahead: 1,
-        make: |pages, frames| Box::new(two_handed::TwoHanded::cyclic(pages, tunables(frames))),
+        scans: true,
+        make: |pages, _, tunables| Box::new(TwoHanded::cyclic(pages, tunables)),
     },
 ];
 
-fn tunables(frames: u32) -> two_handed::Tunables {
-    two_handed::Tunables::solaris(frames, 4096)
+/// What can be changed of a system.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Configuration {
+    /// The system.
+    pub kind: &'static SystemKind,
+    /// What things cost.
+    pub costs: Costs,
+    /// Slots that one fault reads at once.
+    pub read_ahead: Slots,
+    /// What the rates of a scanner follow from, where there is one.
+    pub scanner: Scanner,
+}
+
+/// Slots of a swap area.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slots(pub u32);
+
+/// The parameter of systems that read ahead.
+const READ_AHEAD: &[Parameter<Slots>] = parameter_table! {
+    whole "read-ahead" "slots" [1.0, 64.0] "slots that one fault reads at once, rounded up to a power of 2",
+        documented("page-cluster of its time: 2.4 had 4, 2.6 and later have 3"), (0);
+};
+
+impl Configuration {
+    /// Its parameters.
+    pub fn parts(&mut self) -> Parts<'_> {
+        let mut parts = Parts::default().and(costs::PARAMETERS, &mut self.costs);
+        if self.kind.read_ahead > 1 {
+            parts = parts.and(READ_AHEAD, &mut self.read_ahead);
+        }
+        if self.kind.scans {
+            parts = parts.and(two_handed::PARAMETERS, &mut self.scanner);
+        }
+        parts
+    }
+
+    /// The machine that it runs on.
+    pub fn machine(&self, pages: u32, frames: u32) -> Machine {
+        Machine::new(pages, frames, self.costs, self.read_ahead.0)
+    }
+
+    /// The system for an address space of `pages` pages in `frames` frames.
+    pub fn build(&self, pages: u32, frames: u32) -> Box<dyn System> {
+        (self.kind.make)(pages, frames, Tunables::of(&self.scanner, frames, crate::BASE_PAGE as u32))
+    }
 }
 
 impl PartialEq for SystemKind {
@@ -92,9 +148,19 @@ impl SystemKind {
         SYSTEMS.iter().find(|system| system.name == name)
     }
 
+    /// The system as published.
+    pub fn configuration(&'static self) -> Configuration {
+        Configuration {
+            kind: self,
+            costs: self.costs,
+            read_ahead: Slots(self.read_ahead),
+            scanner: Scanner::SOLARIS,
+        }
+    }
+
     /// The system for an address space of `pages` pages in `frames` frames.
-    pub fn build(&self, pages: u32, frames: u32) -> Box<dyn System> {
-        (self.make)(pages, frames)
+    pub fn build(&'static self, pages: u32, frames: u32) -> Box<dyn System> {
+        self.configuration().build(pages, frames)
     }
 
     /// What the system makes of `references` to the pages `0..pages` with `frames` frames: with
@@ -102,7 +168,7 @@ impl SystemKind {
     ///
     /// # Errors
     /// When the system cannot run in so few frames.
-    pub fn replay(&self, pages: u32, references: &[u32], frames: u32) -> Result<Replay, OutOfMemory> {
+    pub fn replay(&'static self, pages: u32, references: &[u32], frames: u32) -> Result<Replay, OutOfMemory> {
         let perform = |read_ahead: u32| -> Result<(u64, u64), OutOfMemory> {
             let mut machine = Machine::new(pages, frames, self.costs, read_ahead);
             let mut system = self.build(pages, frames);
@@ -149,7 +215,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn run(
-        kind: &SystemKind,
+        kind: &'static SystemKind,
         pages: u32,
         frames: u32,
         pattern: &str,

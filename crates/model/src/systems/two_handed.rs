@@ -17,6 +17,8 @@
 
 use crate::paging::lists::Lists;
 use crate::paging::{Arrival, Machine, System, Watermarks};
+use crate::parameter::Parameter;
+use crate::parameter_table;
 
 /// Wake-ups of the scanner a second.
 const WAKEUPS: u64 = 4;
@@ -40,15 +42,52 @@ pub struct Tunables {
     pub maxpgio: u32,
 }
 
+/// What the thresholds and rates of a machine follow from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Scanner {
+    /// Bytes a second at no free memory, before the scanner has measured how fast it can go.
+    pub fastscan: u64,
+    /// Which part of memory lotsfree is: 64 means a 64th.
+    pub lotsfree: u32,
+    /// Outputs a second.
+    pub maxpgio: u32,
+}
+
+impl Scanner {
+    /// Solaris's defaults.
+    pub const SOLARIS: Self = Self { fastscan: 64 << 20, lotsfree: 64, maxpgio: 40 };
+}
+
+/// The parameters of the scanner.
+pub const PARAMETERS: &[Parameter<Scanner>] = parameter_table! {
+    scaled "fastscan" "MB/s" [1.0, 65536.0] "memory that is scanned at no free memory, at most half of it",
+        documented("OpenSolaris vm_pageout.c"), (fastscan * 1048576.0);
+    whole "lotsfree" "th of memory" [2.0, 4096.0] "below it the scanner runs",
+        documented("OpenSolaris vm_pageout.c"), (lotsfree);
+    whole "maxpgio" "/s" [4.0, 1000000.0] "outputs that the scanner may start",
+        documented("OpenSolaris vm_pageout.c"), (maxpgio);
+};
+
 impl Tunables {
     /// Solaris's defaults for `pages` pages of `page_size` bytes.
     pub fn solaris(pages: u32, page_size: u32) -> Self {
-        Self::sampled(pages, page_size, (64 << 20) / page_size)
+        Self::of(&Scanner::SOLARIS, pages, page_size)
     }
 
-    /// The same once the scanner has measured how fast it can go, `measured` pages a second.
+    /// Those that follow from the scanner's defaults.
+    pub fn of(scanner: &Scanner, pages: u32, page_size: u32) -> Self {
+        let fastscan = u32::try_from(scanner.fastscan / u64::from(page_size)).unwrap_or(u32::MAX);
+        Self::measured(scanner, pages, page_size, fastscan)
+    }
+
+    /// Solaris's defaults once the scanner has measured how fast it can go, `measured` pages a
+    /// second.
     pub fn sampled(pages: u32, page_size: u32, measured: u32) -> Self {
-        let lotsfree = (pages / 64).max((512 << 10) / page_size);
+        Self::measured(&Scanner::SOLARIS, pages, page_size, measured)
+    }
+
+    fn measured(scanner: &Scanner, pages: u32, page_size: u32, measured: u32) -> Self {
+        let lotsfree = (pages / scanner.lotsfree).max((512 << 10) / page_size);
         let fastscan = (pages / 2).min(measured);
         Self {
             lotsfree,
@@ -57,7 +96,7 @@ impl Tunables {
             fastscan,
             slowscan: (fastscan / 10).min(100),
             handspread: fastscan.min(pages.saturating_sub(1)),
-            maxpgio: 40,
+            maxpgio: scanner.maxpgio,
         }
     }
 

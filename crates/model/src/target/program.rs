@@ -18,12 +18,12 @@ use pagelab_reference::room::can_be_had;
 use pagelab_reference::trace::recorded::{self, Ending, Heading};
 use pagelab_reference::trace::{Densifier, Format, Options, Reader};
 
-use crate::paging::{Costs, Machine, OutOfMemory, System};
+use crate::paging::{Machine, OutOfMemory, System};
 use crate::policy::lru_sizes::{self, LruSizes};
 use crate::policy::opt::NextUse;
 use crate::policy::{Policy, PolicyKind};
 use crate::replay::{A_PAGE, FUTURE};
-use crate::systems::SystemKind;
+use crate::systems::Configuration;
 
 /// Runs, and references, that each player is given at a time: its tables stay in the processor's cache for them.
 const PIECE: usize = 1 << 16;
@@ -35,8 +35,8 @@ const RUN: u64 = 4 + FUTURE;
 pub enum Pager<'a> {
     /// A policy.
     Policy(&'a PolicyKind),
-    /// A system, with its costs.
-    System(&'static SystemKind, Costs),
+    /// A system.
+    System(Configuration),
 }
 
 impl Pager<'_> {
@@ -250,9 +250,8 @@ impl<'a> Players<'a> {
                 Seat::ByRuns(kind.build(pages, frames, recording.future.as_ref()), 0)
             }
             Pager::Policy(kind) => Seat::Policy(kind.build(pages, frames, None), 0),
-            Pager::System(kind, costs) => {
-                let machine = Machine::new(pages, frames, costs, kind.read_ahead);
-                Seat::System(Box::new(machine), kind.build(pages, frames), None)
+            Pager::System(system) => {
+                Seat::System(Box::new(system.machine(pages, frames)), system.build(pages, frames), None)
             }
         };
         let seats: Vec<Seat> = players.iter().map(seat).collect();

@@ -5,14 +5,15 @@ use std::process::ExitCode;
 use anyhow::Result;
 use pagelab_experiment::declaration::Declared;
 use pagelab_experiment::{Experiment, Setting};
+use pagelab_model::parameter;
 use pagelab_model::policy::PolicyKind;
-use pagelab_model::published::PUBLISHED;
-use pagelab_model::systems::SYSTEMS;
+use pagelab_model::target::Model;
 use pagelab_reference::Pattern;
 use pagelab_report::text;
 use serde_json::json;
 
 use crate::context::Context;
+use crate::failure::usage;
 use crate::output::{print_json, say, sentences};
 use crate::targets;
 
@@ -40,7 +41,7 @@ const TARGETS: &[(&str, &str)] = &[
     ),
     (
         "model:NAME,KEY=VALUE…",
-        "a simulator in virtual time, with frames=N instead of the memory limit, costs in ns (hit, minor, major, scan, seek, transfer), and its own parameters",
+        "a simulator in virtual time. 'pagelab targets NAME' lists its parameters; one that pages has frames=N instead of the memory limit",
     ),
     (
         "pager:POLICY,KEY=VALUE…",
@@ -86,8 +87,13 @@ pub fn experiments(arguments: &Arguments, context: &Context) -> Result<ExitCode>
 
 /// The arguments of `targets`.
 #[derive(clap::Args, Debug)]
-#[command(before_help = "Examples:\n  pagelab targets\n  pagelab targets --honours\n")]
+#[command(
+    before_help = "Examples:\n  pagelab targets\n  pagelab targets sun4c-sunos403\n  pagelab targets --honours\n"
+)]
 pub struct TargetArguments {
+    /// List the parameters of this model, with defaults, ranges and sources
+    #[arg(value_name = "MODEL", conflicts_with = "honours")]
+    model: Option<String>,
     /// Which target honours which experiment and which condition
     #[arg(long)]
     honours: bool,
@@ -137,11 +143,8 @@ fn honours(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
 
 /// The forms of targets, with one line each.
 pub fn forms() -> Vec<(String, &'static str)> {
-    let models = SYSTEMS
-        .iter()
-        .map(|system| (system.name, system.help))
-        .chain(PUBLISHED.iter().map(|system| (system.name, system.help)))
-        .chain(PolicyKind::catalogue().iter().map(|one| (one.form, one.help.as_str())));
+    let models =
+        targets::systems().chain(PolicyKind::catalogue().iter().map(|one| (one.form, one.help.as_str())));
     let mut list: Vec<(String, &str)> =
         TARGETS.iter().map(|(form, help)| ((*form).to_owned(), *help)).collect();
     list.extend(models.map(|(name, help)| (format!("model:{name}"), help)));
@@ -153,10 +156,62 @@ pub fn targets(arguments: &TargetArguments, context: &Context) -> Result<ExitCod
     if arguments.honours {
         return honours(&arguments.common, context);
     }
+    if let Some(name) = &arguments.model {
+        return model(name, &arguments.common, context);
+    }
     let arguments = &arguments.common;
     let list = forms();
     let list: Vec<(&str, &str)> = list.iter().map(|(form, help)| (form.as_str(), *help)).collect();
     pairs("targets", "target", &list, arguments, context)
+}
+
+/// A declared parameter as JSON.
+fn parameter_json(one: &parameter::Declared) -> serde_json::Value {
+    json!({
+        "name": one.name,
+        "default": one.written(one.value),
+        "unit": one.unit,
+        "range": one.range,
+        "help": one.help,
+        "source": one.standing,
+    })
+}
+
+/// Prints the parameters of a model.
+fn model(name: &str, arguments: &Arguments, context: &Context) -> Result<ExitCode> {
+    let name = name.strip_prefix("model:").unwrap_or(name);
+    let hint = "\nhint: 'pagelab targets' lists the models";
+    let list = Model::new(name, &[]).map_err(|error| usage(format!("{error}{hint}")))?.parameters();
+    let help = targets::systems().find(|(system, _)| *system == name).map(|(_, help)| help);
+    if arguments.json {
+        let parameters: Vec<_> = list.iter().map(parameter_json).collect();
+        return print_json(
+            "target",
+            json!({ "name": format!("model:{name}"), "help": help, "parameters": parameters }),
+        );
+    }
+    let title = help.map_or_else(|| format!("model:{name}"), |help| format!("model:{name}: {help}"));
+    sentences(&title, "", "  ", &context.style);
+    let row = |one: &parameter::Declared| {
+        let cells = [one.name, &one.shown(one.value), &one.range_text(), one.help];
+        cells.map(str::to_owned).into_iter().chain([one.standing.to_string()]).collect()
+    };
+    let rows: Vec<Vec<String>> = list.iter().map(row).collect();
+    say!("{}", text::table(&["parameter", "default", "range", "meaning", "source"], &rows, &context.style));
+    if let Some(first) = list.first() {
+        let example = format!("--on model:{name},{}={}", first.name, first.written(first.value));
+        sentences(
+            &format!("Set a parameter as an option of the target: {example}."),
+            "",
+            "  ",
+            &context.style,
+        );
+    }
+    if let Ok(policy) = name.parse::<PolicyKind>() {
+        let own = format!("The policy with its own parameters is {policy}; 'pagelab policies' has all.");
+        sentences(&own, "", "  ", &context.style);
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Prints the patterns.

@@ -61,6 +61,7 @@ fn with_values(command: Command) -> Command {
 fn candidates(arg: &Arg) -> Option<Values> {
     match arg.get_value_names()?.first()?.as_str() {
         "TARGET" => Some(all_targets),
+        "MODEL" => Some(|| targets::models().map(|name| (name, String::new())).collect()),
         "PATTERN" => Some(|| owned(Pattern::catalogue())),
         "POLICY" | "POLICIES" => Some(policies),
         "RUN" => Some(runs),

@@ -6,11 +6,13 @@ use anyhow::Result;
 use clap::{Command, ValueEnum};
 use pagelab_analysis::{headline_metrics, primary_metric};
 use pagelab_experiment::catalogue::tables;
-use pagelab_experiment::declaration::{Declared, Parameter};
+use pagelab_experiment::declaration::{Declared as DeclaredExperiment, Parameter};
 use pagelab_experiment::environment;
 use pagelab_experiment::glossary::{Entry, metrics};
 use pagelab_experiment::{ColumnId, Experiment, Setting, TableId};
+use pagelab_model::parameter::Declared;
 use pagelab_model::policy::PolicyKind;
+use pagelab_model::target::Model;
 use pagelab_reference::Pattern;
 use pagelab_reference::trace::Format;
 use pagelab_report::text::DASH;
@@ -44,6 +46,8 @@ enum Part {
     Glossary,
     /// The tables that a notebook keeps of runs, and the facts about the machine.
     Notebook,
+    /// The parameters of the published systems.
+    Parameters,
     /// The patterns.
     Patterns,
     /// The policies.
@@ -70,6 +74,7 @@ pub fn run(arguments: &Arguments, grammar: &Command) -> Result<ExitCode> {
             say!("\n## Environment\n");
             table(["name", "value"], pairs(environment::ALL));
         }
+        Part::Parameters => model_parameters()?,
         Part::Patterns => table(["pattern", "meaning"], pairs(Pattern::catalogue())),
         Part::Policies => {
             let all = PolicyKind::catalogue().iter().map(|one| [one.form, &one.help, one.source]);
@@ -117,9 +122,32 @@ fn parameters(list: Vec<Parameter>) {
     table(["parameter", "default", "meaning"], list.into_iter().map(row).collect());
 }
 
+/// The parameters of every published system.
+fn model_parameters() -> Result<()> {
+    let parameters = |list: &[Declared]| {
+        let row = |one: &Declared| {
+            let unit = if one.unit.is_empty() { String::new() } else { format!(" {}", one.unit) };
+            [
+                code(one.name),
+                one.shown(one.value),
+                format!("{}{unit}", one.range_text()),
+                one.help.to_owned(),
+                one.standing.to_string(),
+            ]
+        };
+        table(["parameter", "default", "range", "meaning", "source"], list.iter().map(row).collect());
+    };
+    for (name, help) in targets::systems() {
+        say!("## {}\n\n{help}\n", code(&format!("model:{name}")));
+        parameters(&Model::new(name, &[]).map_err(|error| usage(error.to_string()))?.parameters());
+        say!();
+    }
+    Ok(())
+}
+
 /// The experiments, and the conditions under which all of them run.
 fn experiments() {
-    let row = |d: Declared| [format!("[{0}](experiments/{0}.md)", d.name), d.help];
+    let row = |d: DeclaredExperiment| [format!("[{0}](experiments/{0}.md)", d.name), d.help];
     table(["experiment", "measures"], Experiment::catalogue().into_iter().map(row).collect());
     say!("\n## Conditions\n");
     parameters(Setting::keys());
