@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 
 use pagelab_analysis::figure::{Axis, Bars, Plot, Series, Table, Tone};
 use pagelab_analysis::stats::median;
+use pagelab_model::parameter::Declared;
+pub use pagelab_model::parameter::Standing;
 use serde::{Deserialize, Serialize};
 
 /// How far a model's figure may be from the published one.
@@ -314,64 +316,21 @@ pub struct Sensitivity {
     pub survive: usize,
 }
 
-/// Where the value of a parameter comes from.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Standing {
-    /// A source says so.
-    Documented {
-        /// Which.
-        source: &'static str,
-    },
-    /// It follows by arithmetic from documented or published figures.
-    Derived {
-        /// From which, and how.
-        from: &'static str,
-    },
-    /// It was chosen because it fits.
-    Fitted {
-        /// To which data.
-        on: String,
-    },
-    /// Neither source nor data decide it; it is a plain assumption.
-    Assumed {
-        /// Why this value.
-        why: &'static str,
-    },
-}
-
-impl Standing {
-    pub(crate) fn documented(source: &'static str) -> Self {
-        Self::Documented { source }
-    }
-
-    pub(crate) fn derived(from: &'static str) -> Self {
-        Self::Derived { from }
-    }
-
-    pub(crate) fn fitted(on: impl Into<String>) -> Self {
-        Self::Fitted { on: on.into() }
-    }
-
-    pub(crate) fn assumed(why: &'static str) -> Self {
-        Self::Assumed { why }
-    }
-}
-
-/// The parameters of a model: name, value, unit, where the value comes from, and of a fitted one
-/// its name to the model.
-macro_rules! parameters {
-    ($($name:literal, $value:expr, $unit:literal, $standing:ident($why:expr) $(as $constant:literal)?;)*) => {
-        vec![$($crate::claim::Parameter {
+/// Facts that a model was given and that nobody changes: name, value, unit, where the value comes
+/// from.
+macro_rules! facts {
+    ($($name:literal, $value:expr, $unit:literal, $standing:ident($why:expr);)*) => {
+        [$($crate::claim::Parameter {
             name: $name,
             value: $value,
             unit: $unit,
             standing: $crate::claim::Standing::$standing($why),
-            constant: None$(.or(Some($constant)))?,
+            constant: None,
+            set: None,
         }),*]
     };
 }
-pub(crate) use parameters;
+pub(crate) use facts;
 
 /// The columns of a table: unit and decimals, and the names of those that have them.
 macro_rules! columns {
@@ -392,8 +351,27 @@ pub struct Parameter {
     pub unit: &'static str,
     /// Where the value comes from.
     pub standing: Standing,
-    /// Of a fitted constant that can be changed, its name to the study's model.
+    /// Of a fitted constant, its name to the study's model.
     pub constant: Option<&'static str>,
+    /// The name under which it can be set.
+    pub set: Option<&'static str>,
+}
+
+impl Parameter {
+    /// Declared parameters with the values that they have; what is no number has no row.
+    pub(crate) fn of(declared: &[Declared]) -> Vec<Self> {
+        let parameter = |one: &Declared| {
+            Some(Self {
+                name: one.help,
+                value: one.value.number()?,
+                unit: one.unit,
+                standing: one.standing,
+                constant: matches!(one.standing, Standing::Fitted { .. }).then_some(one.name),
+                set: Some(one.name),
+            })
+        };
+        declared.iter().filter_map(parameter).collect()
+    }
 }
 
 /// An assumed value, and the range of it over which the verdict that it decides stays.

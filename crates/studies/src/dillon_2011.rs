@@ -3,6 +3,8 @@
 mod shown;
 
 use pagelab_model::locks::{Build, Machine, Outcome, Token};
+use pagelab_model::parameter::{Declared, Parameter as Declaration, Parts};
+use pagelab_model::parameter_table;
 
 pub(crate) use self::shown::live;
 use self::shown::{builds_bars, events_table, finer, jobs_plot, parameter_list, paths, rows_table};
@@ -44,8 +46,12 @@ struct Row {
     before: bool,
     /// Phases of each kind, serial and parallel, in its build.
     phases: u32,
-    /// How much faster its machine's processors are than the large one's.
+    /// How much faster its machine's processors are than the large one's, and how many there are.
     speed: f64,
+    processors: u32,
+    /// Seconds of work with one job only, and with all.
+    serial: f64,
+    parallel: f64,
     real: f64,
     user: f64,
     system: f64,
@@ -74,7 +80,8 @@ impl Row {
 /// Machine, workload, jobs, copies, kernel; real, user and system time in s.
 type Printed = (String, String, u32, u32, String, f64, f64, f64);
 
-fn published() -> Result<Vec<Row>, StudyError> {
+/// The rows, on these machines.
+fn published(machines: &Machines) -> Result<Vec<Row>, StudyError> {
     let either = |text: &str, yes: &str, no: &str| match text {
         text if text == yes => Ok(true),
         text if text == no => Ok(false),
@@ -84,13 +91,19 @@ fn published() -> Result<Vec<Row>, StudyError> {
     rows.into_iter()
         .zip(1..)
         .map(|((machine, workload, jobs, copies, kernel, real, user, system), number)| {
+            let big = either(&machine, "monster", "test29")?;
+            let world = either(&workload, "buildworld", "buildkernel")?;
+            let of = machines;
             Ok(Row {
                 number,
-                big: either(&machine, "monster", "test29")?,
-                world: either(&workload, "buildworld", "buildkernel")?,
+                big,
+                world,
                 before: either(&kernel, "prepatch", "postpatch")?,
-                phases: PHASES,
-                speed: if machine == "monster" { 1.0 } else { SPEED },
+                phases: of.phases,
+                speed: if big { 1.0 } else { of.speed },
+                processors: if big { of.processors } else { of.small },
+                serial: if world { of.world_serial } else { of.serial },
+                parallel: if world { of.world_parallel } else { of.parallel },
                 jobs,
                 copies,
                 real,
@@ -101,6 +114,49 @@ fn published() -> Result<Vec<Row>, StudyError> {
         .collect()
 }
 
+/// The two machines, and the work of their builds.
+#[derive(Clone, Copy, Debug)]
+struct Machines {
+    processors: u32,
+    small: u32,
+    /// How much faster a processor of the small machine is.
+    speed: f64,
+    /// Seconds of the builds of a kernel and a world with one job only, and with all.
+    serial: f64,
+    parallel: f64,
+    world_serial: f64,
+    world_parallel: f64,
+    /// Phases of each kind in a build.
+    phases: u32,
+}
+
+const MACHINES: Machines = Machines {
+    processors: 48,
+    small: 4,
+    speed: SPEED,
+    serial: KERNEL_SERIAL,
+    parallel: KERNEL_PARALLEL,
+    world_serial: WORLD_SERIAL,
+    world_parallel: WORLD_PARALLEL,
+    phases: PHASES,
+};
+
+const WORK: &[Declaration<Machines>] = parameter_table! {
+    whole "processors" "" [1.0, 1024.0] "processors of monster", documented("Dillon 2011"), (processors);
+    whole "small-processors" "" [1.0, 1024.0] "processors of test29", documented("Dillon 2011"), (small);
+    number "speed" "×" [0.1, 100.0] "processor of test29, against one of monster",
+        derived("2.8 GHz against 1.9"), (speed);
+    number "serial" "s" [1.0, 100000.0] "buildkernel, one job", documented("Dillon 2011"), (serial);
+    number "parallel" "s" [1.0, 100000.0] "buildkernel, parallel work",
+        derived("277 s user and the work's own system time of row 13, less 45 s"), (parallel);
+    number "world-serial" "s" [1.0, 100000.0] "buildworld, one job",
+        derived("rows 10 and 11: S + (4,077 − S)/4 = 1,770 s, 1.5 times as long"), (world_serial);
+    number "world-parallel" "s" [1.0, 100000.0] "buildworld, parallel work",
+        derived("rows 10 and 11: user and system time less the serial part, 1.5 times"), (world_parallel);
+    whole "phases" "" [1.0, 1000.0] "phases of each kind",
+        assumed("only with four builds does it matter that there are many; the locks are fitted with them"), (phases);
+};
+
 /// The lock before and after the patch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Parameters {
@@ -109,6 +165,15 @@ struct Parameters {
     slowing: f64,
 }
 
+const LOCKS: &[Declaration<Parameters>] = parameter_table! {
+    number "before" "" [0.0, 0.95] "share of work under vm_token before the patch",
+        fitted("the real times of the rows of the fit"), (before);
+    number "after" "" [0.0, 0.95] "share under what all share after it: vmobj_token and the page queues' locks",
+        fitted("the real times of the rows of the fit"), (after);
+    number "slowing" "" [0.0, 1.0] "share by which each waiter lengthens a hold",
+        fitted("the real times of the rows of the fit"), (slowing);
+};
+
 impl Parameters {
     fn token(&self, before: bool) -> Token {
         Token { held: if before { self.before } else { self.after }, slowing: self.slowing }
@@ -116,9 +181,7 @@ impl Parameters {
 }
 
 fn perform(row: &Row, token: Token) -> Outcome {
-    let (serial, parallel) =
-        if row.world { (WORLD_SERIAL, WORLD_PARALLEL) } else { (KERNEL_SERIAL, KERNEL_PARALLEL) };
-    let processors = if row.big { 48 } else { 4 };
+    let Row { serial, parallel, processors, .. } = *row;
     let machine = Machine { processors, speed: row.speed, throughput: token.throughput(processors) };
     Build { serial, parallel, jobs: row.jobs, phases: row.phases }.run(&machine, row.copies)
 }
@@ -162,6 +225,13 @@ struct Spun {
     before: f64,
     after: f64,
 }
+
+const SPINS: &[Declaration<Spun>] = parameter_table! {
+    number "spun-before" "" [0.0, 1.0] "share of the waits spun before the patch: system time; the rest is idle",
+        fitted("the system times of the rows of the fit"), (before);
+    number "spun-after" "" [0.0, 1.0] "and after it",
+        fitted("the system times of the rows of the fit"), (after);
+};
 
 impl Spun {
     fn of(self, row: &Row) -> f64 {
@@ -244,6 +314,8 @@ const GIVEN_SYSTEM: [usize; 4] = [10, 11, FOUR_JOBS, 14];
 
 /// What the claims are answered from.
 struct Model {
+    /// The parameters with the values that they had.
+    declared: Vec<Declared>,
     rows: Vec<Row>,
     /// Numbers of the rows of the fit.
     asked: Vec<usize>,
@@ -259,48 +331,77 @@ struct Model {
     later: f64,
 }
 
-fn model(options: &Options) -> Result<Model, StudyError> {
-    let phases = options.assumed("phases", f64::from(PHASES)).round() as u32;
-    let rows: Vec<Row> = published()?.into_iter().map(|row| Row { phases, ..row }).collect();
-    let asked = rows_to_fit(options, &rows)?;
-    let usual = fit(&rows.iter().filter(|row| asked.contains(&row.number)).collect::<Vec<_>>());
-    let parameters = Parameters {
-        before: options.fitted("before", usual.before),
-        after: options.fitted("after", usual.after),
-        slowing: options.fitted("slowing", usual.slowing),
-    };
-    let token = |parameters: &Parameters, before: bool| {
-        if options.without("no-lock") {
-            Token::NONE
+/// What the model is given.
+struct Given {
+    machines: Machines,
+    parameters: Parameters,
+    spun: Spun,
+    /// Numbers of the rows of the fit.
+    asked: Vec<usize>,
+}
+
+impl Given {
+    /// What follows from the rows of the fit, under the options' ablation.
+    fn usual(options: &Options) -> Result<Self, StudyError> {
+        // Locks are fitted with the phases that are asked for, and with the machines of the study.
+        let mut asked_for = MACHINES;
+        options.apply(Parts::default().and(WORK, &mut asked_for));
+        let machines = Machines { phases: asked_for.phases, ..MACHINES };
+        let rows = published(&machines)?;
+        let asked = rows_to_fit(options, &rows)?;
+        let parameters = fit(&rows.iter().filter(|row| asked.contains(&row.number)).collect::<Vec<_>>());
+        let spun = if options.without("waits-not-counted") {
+            Spun { before: 0.0, after: 0.0 }
         } else {
-            parameters.token(before || options.without("no-patch"))
-        }
-    };
+            spun(&rows, &perform_all(options, &rows, &parameters), &asked)
+        };
+        Ok(Self { machines, parameters, spun, asked })
+    }
+
+    fn parts(&mut self) -> Parts<'_> {
+        Parts::default()
+            .and(LOCKS, &mut self.parameters)
+            .and(SPINS, &mut self.spun)
+            .and(WORK, &mut self.machines)
+    }
+}
+
+pub(crate) fn parameters(options: &Options) -> Result<Vec<Declared>, StudyError> {
+    Ok(Given::usual(options)?.parts().declared())
+}
+
+/// The lock, with the options' ablation.
+fn token(options: &Options, parameters: &Parameters, before: bool) -> Token {
+    if options.without("no-lock") {
+        Token::NONE
+    } else {
+        parameters.token(before || options.without("no-patch"))
+    }
+}
+
+fn perform_all(options: &Options, rows: &[Row], parameters: &Parameters) -> Vec<Outcome> {
     let at_clock = |row: &Row| {
         if options.without("same-clock") { Row { speed: 1.0, ..row.clone() } } else { row.clone() }
     };
-    let perform_all = |parameters: &Parameters| -> Vec<Outcome> {
-        rows.iter().map(|row| perform(&at_clock(row), token(parameters, row.before))).collect()
-    };
-    let outcomes = perform_all(&parameters);
-    let spun = if options.without("waits-not-counted") {
-        Spun { before: 0.0, after: 0.0 }
-    } else {
-        // One constant is changed at a time: these stay what they were fitted to be.
-        let spun = spun(&rows, &perform_all(&usual), &asked);
-        Spun {
-            before: options.fitted("spun-before", spun.before),
-            after: options.fitted("spun-after", spun.after),
-        }
-    };
+    rows.iter().map(|row| perform(&at_clock(row), token(options, parameters, row.before))).collect()
+}
+
+fn model(options: &Options) -> Result<Model, StudyError> {
+    let mut given = Given::usual(options)?;
+    // What is changed is changed alone: what was fitted stays what it was fitted to be.
+    options.apply(given.parts());
+    let declared = given.parts().declared();
+    let Given { machines, parameters, spun, asked } = given;
+    let rows = published(&machines)?;
+    let outcomes = perform_all(options, &rows, &parameters);
     let kernel = |jobs, token| {
-        let row = Row { jobs, copies: 1, world: false, big: true, ..rows[0].clone() };
-        perform(&row, token).real
+        let big = rows.iter().find(|row| row.big && !row.world).unwrap_or(&rows[0]);
+        perform(&Row { jobs, copies: 1, ..big.clone() }, token).real
     };
-    let before = token(&parameters, true);
+    let before = token(options, &parameters, true);
     let (few, many, later) = (kernel(4, before), kernel(48, before), kernel(48, Token::NONE));
-    let speed = if options.without("same-clock") { 1.0 } else { SPEED };
-    Ok(Model { asked, parameters, spun, outcomes, speed, few, many, later, rows })
+    let speed = if options.without("same-clock") { 1.0 } else { machines.speed };
+    Ok(Model { declared, asked, parameters, spun, outcomes, speed, few, many, later, rows })
 }
 
 impl Model {
@@ -405,10 +506,8 @@ pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
     }
     let shown = Shown {
         parameters: parameter_list(
-            parameters,
-            *spun,
+            &model.declared,
             own_system(&rows[12], rows, outcomes, *spun) / rows[13].system,
-            asked,
         ),
         here: here::repeated(&options.here, |runs| shown::here(runs, parameters, rows)),
         tables: vec![
@@ -433,7 +532,7 @@ mod tests {
 
     #[test]
     fn rows_to_fit_are_checked() {
-        let rows = published().unwrap();
+        let rows = published(&MACHINES).unwrap();
         let ask =
             |fit: &[usize]| rows_to_fit(&Options { fit: Some(fit.to_vec()), ..Options::default() }, &rows);
         assert_eq!(ask(&[4, 15, 16]), Ok(vec![4, 15, 16]));
@@ -463,7 +562,7 @@ mod tests {
     #[test]
     fn a_fit_finds_parameters_that_made_the_rows() {
         let made = Parameters { before: 0.25, after: 0.12, slowing: 0.02 };
-        let rows: Vec<Row> = published()
+        let rows: Vec<Row> = published(&MACHINES)
             .unwrap()
             .into_iter()
             .map(|row| Row { real: perform(&row, made.token(row.before)).real, ..row })

@@ -22,6 +22,9 @@ pub enum StudyError {
     /// The rows to fit cannot be used.
     #[error("--fit: {0}")]
     Fit(String),
+    /// There is no such parameter, or it cannot have this value.
+    #[error("{0}")]
+    Parameter(String),
     /// There is no such change of the model.
     #[error("{study} has no ablation '{name}'; it has {known}")]
     Ablation {

@@ -13,13 +13,14 @@ use pagelab_analysis::figure::{Column, Table};
 use pagelab_experiment::experiments::{Paging, Touch};
 use pagelab_experiment::metrics;
 use pagelab_experiment::{Experiment, Run, Size};
-use pagelab_model::paging::{Costs, Machine};
-use pagelab_model::systems::SystemKind;
+use pagelab_model::parameter::{Declared, Parameter as Declaration, Parts, SEED, Seed};
+use pagelab_model::parameter_table;
+use pagelab_model::systems::{Configuration, SystemKind};
 use pagelab_reference::Pattern;
 use pagelab_simulation::spread::each;
 
 use crate::book::{At, ModelFigure};
-use crate::claim::{Parameter, columns, parameters};
+use crate::claim::{Parameter, columns};
 use crate::error::StudyError;
 use crate::here::{self, Live};
 use crate::options::{Answers, Options, Shown};
@@ -116,12 +117,11 @@ impl SystemResult {
     }
 }
 
-fn play(system: &str, test: &Test, frames: u32, costs: Costs) -> SystemResult {
-    let kind = SystemKind::named(system).expect("one of the model's systems");
+fn play(system: Configuration, test: &Test, frames: u32) -> SystemResult {
     let stream =
         test.pattern.stream(test.pages, REFERENCES, test.seed).expect("a pattern that reads no file");
-    let mut machine = Machine::new(stream.pages(), frames, costs, kind.read_ahead);
-    let mut model = kind.build(stream.pages(), frames);
+    let mut machine = system.machine(stream.pages(), frames);
+    let mut model = system.build(stream.pages(), frames);
     let mut seen = SystemResult {
         mean: Vec::new(),
         worst: Vec::new(),
@@ -176,6 +176,49 @@ const NAMES: [&str; 4] = [
     "smooth_sin-random, 50,000 pages",
 ];
 
+/// Memory for the test.
+struct Memory {
+    frames: u32,
+}
+
+const MEMORY: &[Declaration<Memory>] = parameter_table! {
+    whole "frames" "pages" [2000.0, 1000000.0] "frames of the machine",
+        assumed("the test box had about 25,000 pages for programs, and 25,000 fitted"), (frames);
+};
+
+/// What the model is given: of both systems alike.
+struct Given {
+    memory: Memory,
+    system: Configuration,
+    seed: Seed,
+}
+
+impl Given {
+    fn usual(options: &Options) -> Self {
+        let system = named(STOCK).configuration();
+        Self { memory: Memory { frames: FRAMES }, system, seed: Seed(options.seed) }
+    }
+
+    fn by(options: &Options) -> Self {
+        let mut given = Self::usual(options);
+        options.apply(given.parts());
+        given
+    }
+
+    fn parts(&mut self) -> Parts<'_> {
+        let parts = self.system.parts().and(MEMORY, &mut self.memory);
+        parts.and(SEED, &mut self.seed)
+    }
+}
+
+pub(crate) fn parameters(options: &Options) -> Result<Vec<Declared>, StudyError> {
+    Ok(Given::usual(options).parts().declared())
+}
+
+fn named(system: &str) -> &'static SystemKind {
+    SystemKind::named(system).expect("one of the model's systems")
+}
+
 /// The four tests on both systems, with the options' change; each is performed when it is first
 /// looked at.
 struct Model {
@@ -190,30 +233,23 @@ impl Model {
 
     fn pair(&self, test: usize) -> &Pair {
         self.pairs[test].get_or_init(|| {
-            perform(&self.options, test, self.options.assumed("frames", f64::from(FRAMES)) as u32)
+            let given = Given::by(&self.options);
+            perform(&self.options, &given, test, given.memory.frames)
         })
     }
 }
 
 /// One of the four tests on both systems.
-fn perform(options: &Options, test: usize, frames: u32) -> Pair {
-    let usual = Costs::PC_2002;
-    let assumed = |name, usual: u64, ns: f64| (options.assumed(name, usual as f64 / ns) * ns) as u64;
-    let costs = Costs {
-        hit: assumed("hit", usual.hit, 1e3),
-        minor: assumed("minor", usual.minor, 1e3),
-        major: assumed("major", usual.major, 1e3),
-        scan: assumed("scan", usual.scan, 1.0),
-        seek: assumed("seek", usual.seek, 1e6),
-        transfer: assumed("transfer", usual.transfer, 1e3),
-    };
+fn perform(options: &Options, given: &Given, test: usize, frames: u32) -> Pair {
     let halved = |yes: bool| if yes { frames / 2 } else { frames };
     let half = options.without("half-memory");
     let rmap = if options.without("rmap-is-stock") { STOCK } else { RMAP };
     let pattern = if test.is_multiple_of(2) { Pattern::SmoothSinTail } else { Pattern::SmoothSinRandom };
-    let test = Test { pattern, pages: if test < 2 { 25_000 } else { 50_000 }, seed: options.seed };
-    let both = [(STOCK, halved(half)), (rmap, halved(half || options.without("rmap-half-memory")))];
-    let mut seen = each(2, |n| play(both[n].0, &test, both[n].1, costs)).into_iter();
+    let test = Test { pattern, pages: if test < 2 { 25_000 } else { 50_000 }, seed: given.seed.0 };
+    let system = |name: &str| Configuration { kind: named(name), ..given.system };
+    let both =
+        [(system(STOCK), halved(half)), (system(rmap), halved(half || options.without("rmap-half-memory")))];
+    let mut seen = each(2, |n| play(both[n].0, &test, both[n].1)).into_iter();
     let [stock, rmap] = std::array::from_fn(|_| seen.next().expect("two were played"));
     Pair { stock, rmap }
 }
@@ -235,7 +271,8 @@ pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
         },
     );
     let mut plots = Vec::new();
-    let tight = [0, 1].map(|test| perform(options, test, TIGHT));
+    let mut given = Given::by(options);
+    let tight = [0, 1].map(|test| perform(options, &given, test, TIGHT));
     let names = NAMES.map(str::to_owned).into_iter();
     let tight_names = [0, 1].map(|test| format!("{}, {TIGHT} frames", NAMES[test])).into_iter();
     for (name, pair) in names.zip(tests).chain(tight_names.zip(&tight)) {
@@ -259,7 +296,7 @@ pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
     let opening = plots.len();
     plots.extend([2, 3, 0, 1].map(|test| plot(NAMES[test], tests[test])));
     let shown = Shown {
-        parameters: parameters(),
+        parameters: Parameter::of(&given.parts().declared()),
         here: here::repeated(&options.here, |runs| here(runs, &NAMES, &tests)),
         tables: vec![table],
         bars: Vec::new(),
@@ -391,20 +428,6 @@ fn here(runs: &[Run], names: &[&str; 4], tests: &[&Pair; 4]) -> Table {
         );
     }
     table
-}
-
-fn parameters() -> Vec<Parameter> {
-    let costs = SystemKind::named(STOCK).expect("one of the model's systems").costs;
-    parameters! {
-        "frames", f64::from(FRAMES), "pages",
-            assumed("the test box had about 25,000 pages for programs, and 25,000 fitted");
-        "hit", costs.hit as f64, "ns", assumed("copying a page at 1 GB/s");
-        "minor fault", costs.minor as f64, "ns", assumed("a few microseconds of a processor of 2002");
-        "major fault, processor", costs.major as f64, "ns", assumed("the same, and the block layer");
-        "scanning a page", costs.scan as f64, "ns", assumed("a few cache misses");
-        "positioning", costs.seek as f64, "ns", assumed("8.5 ms seek and half a turn at 7,200 rpm");
-        "transfer of a page", costs.transfer as f64, "ns", assumed("25 MB/s");
-    }
 }
 
 fn notes(tests: &[&Pair; 4]) -> Vec<String> {

@@ -6,12 +6,14 @@ mod sweeps;
 
 use pagelab_analysis::figure::{Axis, Column, Plot, Series, Table};
 use pagelab_analysis::stats::median;
-use pagelab_model::sun4::{Copies, FAMILY, Machine, Outcome, SPARCSTATION_1, Sun4, VmTest};
+use pagelab_model::parameter::{Declared, Parameter as Declaration, Parts, SEED, Seed};
+use pagelab_model::parameter_table;
+use pagelab_model::sun4::{self, Copies, FAMILY, Machine, Outcome, SPARCSTATION_1, Sun4, VmTest};
 use pagelab_simulation::spread::each;
 use serde::Deserialize;
 
 use crate::book::{At, ModelFigure};
-use crate::claim::{Parameter, columns, log_rms, parameters, study_plot};
+use crate::claim::{Parameter, columns, facts, log_rms, study_plot};
 use crate::error::StudyError;
 use crate::options::{Answers, Change, Options, Shown};
 use crate::published::{Sheet, sheet};
@@ -21,7 +23,7 @@ pub(crate) const PUBLISHED: Sheet = sheet!("irlam-1990.csv");
 pub(crate) const MACHINES: Sheet = sheet!("irlam-1990-family.csv");
 /// Runs of which the smallest elapsed time counts, as the author gives it; how many he made is not
 /// said.
-const OF: f64 = 5.0;
+const OF: u64 = 5;
 /// So many times over, and the mean of that: heavily loaded rows vary by a tenth.
 const GROUPS: u64 = 7;
 /// The same under a change of the model, of which only the verdicts count.
@@ -111,52 +113,96 @@ fn crossing(share: f64, speeds: &[(u32, f64)]) -> Option<f64> {
     Some(f64::from(last) + part * f64::from(next - last))
 }
 
-/// The machine under its system, with the options' change.
-fn system(options: &Options) -> Sun4 {
-    let mut system = Sun4::sunos403(SPARCSTATION_1);
-    let costs = &mut system.costs;
-    costs.reload = (options.assumed("reload", costs.reload as f64 / 1e3) * 1e3) as u64;
-    costs.swap_in = (options.assumed("swap-in", costs.swap_in as f64 / 1e6) * 1e6) as u64;
-    costs.switch = options.fitted("switch", costs.switch as f64) as u64;
-    system.locked = options.fitted_count("locked", system.locked);
-    if options.without("more-pmegs") {
-        system.locked -= 20;
-    } else if options.without("dear-reads") {
-        costs.read += costs.read / 4;
-    } else if options.without("free-start") {
-        (costs.test, costs.test_faults, costs.child, costs.child_faults) = (0, 0, 0, 0);
-    } else if options.without("free-user-faults") {
-        costs.fault_user = 0;
-    } else if options.without("no-eager-swapping") {
-        system.eager_swapping = false;
-    } else if options.without("copies") {
-        system.copies = Copies::All;
+/// How the test is run.
+#[derive(Clone, Copy)]
+struct Workload {
+    /// Ticks between two polls of the parent.
+    poll: u64,
+    sleepers: u32,
+    /// Runs of which the smallest counts.
+    of: u64,
+}
+
+const WORKLOAD: &[Declaration<Workload>] = parameter_table! {
+    scaled "poll" "ms" [10.0, 10000.0] "time between two polls of the parent, in ticks of 10 ms",
+        documented("usleep(2 * (1000000 / 50)): four ticks and the one that has begun"), (poll * 0.1);
+    whole "sleepers" "" [0.0, 100.0] "processes that wait for the test to end",
+        fitted("the swap-ins of the rows of 18 and 20 MB: shell, time and two more"), (sleepers);
+    whole "runs" "" [1.0, 20.0] "runs of which the smallest counts",
+        assumed("how many the author made is not said"), (of);
+};
+
+/// What the model is given.
+struct Given {
+    system: Sun4,
+    workload: Workload,
+    seed: Seed,
+}
+
+impl Given {
+    fn usual(options: &Options) -> Self {
+        let VmTest { poll, sleepers, .. } = VmTest::published(2);
+        let workload = Workload { poll, sleepers, of: OF };
+        Self { system: Sun4::sunos403(SPARCSTATION_1), workload, seed: Seed(options.seed) }
     }
-    system
+
+    fn parts(&mut self) -> Parts<'_> {
+        Parts::default()
+            .and(sun4::PARAMETERS, &mut self.system)
+            .and(WORKLOAD, &mut self.workload)
+            .and(SEED, &mut self.seed)
+    }
+
+    /// With the options' change.
+    fn by(options: &Options) -> Result<Self, StudyError> {
+        let mut given = Self::usual(options);
+        options.apply(given.parts());
+        given.system.check().map_err(|error| StudyError::Parameter(error.to_string()))?;
+        let Self { system, .. } = &mut given;
+        let costs = &mut system.costs;
+        if options.without("more-pmegs") {
+            system.locked = system.locked.saturating_sub(20);
+        } else if options.without("dear-reads") {
+            costs.read += costs.read / 4;
+        } else if options.without("free-start") {
+            (costs.test, costs.test_faults, costs.child, costs.child_faults) = (0, 0, 0, 0);
+        } else if options.without("free-user-faults") {
+            costs.fault_user = 0;
+        } else if options.without("no-eager-swapping") {
+            system.eager_swapping = false;
+        } else if options.without("copies") {
+            system.copies = Copies::All;
+        }
+        Ok(given)
+    }
+}
+
+pub(crate) fn parameters(options: &Options) -> Result<Vec<Declared>, StudyError> {
+    Ok(Given::usual(options).parts().declared())
 }
 
 /// What the claims are answered from.
-#[derive(Clone)]
 struct Model {
+    given: Given,
     cases: Vec<(Sun4, VmTest)>,
     rows: Vec<Mean>,
     speeds: Vec<(u32, f64)>,
 }
 
-fn model(options: &Options, published: &[Row]) -> Model {
-    let system = system(options);
-    let of = options.assumed("runs", OF) as u64;
+fn model(options: &Options, published: &[Row]) -> Result<Model, StudyError> {
+    let given = Given::by(options)?;
+    let Workload { poll, sleepers, of } = given.workload;
+    let of = of.max(1);
     let changed = matches!(options.change, Change::Without(_) | Change::Scaled(..));
     let groups = if changed { CHANGED_GROUPS } else { GROUPS };
-    let test = |megabytes: u32| {
-        let test = VmTest::published(megabytes);
-        let poll = if options.without("rare-polls") { 10 * test.poll } else { test.poll };
-        VmTest { sleepers: options.fitted_count("sleepers", test.sleepers), poll, ..test }
-    };
-    let cases: Vec<(Sun4, VmTest)> = published.iter().map(|row| (system, test(row.megabytes))).collect();
-    let rows = run_all(&cases, options.seed..options.seed + groups * of, of as usize);
+    let poll = if options.without("rare-polls") { 10 * poll } else { poll };
+    let test = |megabytes: u32| VmTest { sleepers, poll, ..VmTest::published(megabytes) };
+    let cases: Vec<(Sun4, VmTest)> =
+        published.iter().map(|row| (given.system, test(row.megabytes))).collect();
+    let seed = given.seed.0;
+    let rows = run_all(&cases, seed..seed + groups * of, of as usize);
     let speeds = speeds(&cases, &rows);
-    Model { cases, rows, speeds }
+    Ok(Model { given, cases, rows, speeds })
 }
 
 /// Steals of pmegs that the author counted in 48 hours.
@@ -164,13 +210,13 @@ const COUNTED_STEALS: f64 = 2_685_512.0;
 
 /// The claims' figures. The drop of 4 MB processes and the sleeper without eager swapping are runs
 /// of their own.
-fn answering(options: &Options, model: Model) -> Answers {
-    let system = model.cases[0].0;
-    let few = options.seed..options.seed + 2;
+fn answering(model: Model) -> Answers {
+    let Given { system, workload, seed: Seed(seed) } = model.given;
+    let few = seed..seed + 2;
     let last = *model.cases.last().expect("sixteen rows");
     let calm = Sun4 { eager_swapping: false, ..last.0 };
     let calm = (calm, last.1);
-    let one = options.seed..options.seed + 1;
+    let one = seed..seed + 1;
     Box::new(move |At { id, row }| {
         let at = || model.rows.get(row.checked_sub(1)?);
         let reach = |machine: &Machine| (machine.reach() >> 20) as f64;
@@ -221,7 +267,7 @@ fn answering(options: &Options, model: Model) -> Answers {
             "libraries" => variant(8, Sun4 { libraries: true, ..system }, poll).into(),
             "copies" => (1.0 / variant(16, Sun4 { copies: Copies::All, ..system }, poll)).into(),
             "sharing" => (1.0 / variant(16, Sun4 { shared: true, ..system }, poll)).into(),
-            "slices" => (1.0 / variant(16, system, 10 * VmTest::published(2).poll)).into(),
+            "slices" => (1.0 / variant(16, system, 10 * workload.poll)).into(),
             "fault-cost" => (1e6 * last.system / last.faults).into(),
             "steals" => {
                 let first = &model.rows[8];
@@ -247,14 +293,13 @@ fn answering(options: &Options, model: Model) -> Answers {
 }
 
 pub(crate) fn answers(options: &Options) -> Result<Answers, StudyError> {
-    let model = model(options, &PUBLISHED.rows::<Row>()?);
-    Ok(answering(options, model))
+    Ok(answering(model(options, &PUBLISHED.rows::<Row>()?)?))
 }
 
 pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
     let published: Vec<Row> = PUBLISHED.rows()?;
-    let model = model(options, &published);
-    let system = model.cases[0].0;
+    let mut model = model(options, &published)?;
+    let parameters = parameter_list(model.given.parts().declared(), &model.cases[0].0.machine);
     let (rows, speeds) = (&model.rows, &model.speeds);
     let mut tables = vec![rows_table(&published, rows), hatcnt_table(&published, rows)];
     let beside = |runs: &[pagelab_experiment::Run]| here::beside(runs, &published, rows, speeds);
@@ -280,7 +325,7 @@ pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
         log_rms(published.iter().zip(rows).map(|(row, mean)| (of(row), by(mean))))
     };
     let shown = Shown {
-        parameters: parameters(&system),
+        parameters,
         here,
         tables,
         bars: Vec::new(),
@@ -313,7 +358,7 @@ pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
                 .into(),
         ],
     };
-    Ok((answering(options, model), shown))
+    Ok((answering(model), shown))
 }
 
 fn speeds(cases: &[(Sun4, VmTest)], model: &[Mean]) -> Vec<(u32, f64)> {
@@ -422,39 +467,15 @@ fn rows_plots(published: &[Row], model: &[Mean], speeds: &[(u32, f64)], here: Op
     ]
 }
 
-fn parameters(system: &Sun4) -> Vec<Parameter> {
-    let machine = &system.machine;
-    let costs = &system.costs;
+fn parameter_list(declared: Vec<Declared>, machine: &Machine) -> Vec<Parameter> {
     let kernels = "NetBSD arch/sparc/sparc/cpu.c; Linux arch/sparc/mm/sun4c.c";
-    parameters! {
-        "pmegs", f64::from(machine.pmegs), "", documented(kernels);
+    let facts = facts! {
         "entries in a pmeg", f64::from(machine.entries), "", documented(kernels);
-        "hardware contexts", f64::from(machine.contexts), "", documented(kernels);
-        "pmegs that users cannot get", f64::from(system.locked), "",
-            fitted("the published rows 16 to 32 MB; 4.4BSD ties down a few dozen of 128, too") as "locked";
         "pmegs of a child besides its data", 3.0, "",
             documented("Irlam, May 1990: text, data, stack and one for the kernel");
         "pmegs of the 2 MB segment", 8.0, "", assumed("a shared segment begins on a 256 KiB boundary");
-        "poll of the parent", 50.0, "ms",
-            documented("usleep(2 * (1000000 / 50)): four ticks and the one that has begun");
-        "processes that wait for the test to end", 4.0, "",
-            fitted("the swap-ins of the rows of 18 and 20 MB: shell, time and two more") as "sleepers";
-        "page read", costs.read as f64 / 1e3, "µs", derived("user time of the rows to 12 MB: 2.69 s a child");
-        "fault, system", costs.fault as f64 / 1e3, "µs", derived("system time over faults at 28 to 32 MB");
-        "fault, user", costs.fault_user as f64 / 1e3, "µs",
-            derived("regression of user time on faults, 18 to 32 MB");
-        "switch", costs.switch as f64 / 1e3, "µs",
-            fitted("the rows 16 to 32 MB: of 0.1, 0.15, 0.25 and 0.5 ms the one that fits best") as "switch";
-        "faults of starting a child", costs.child_faults as f64, "", derived("faults of the rows to 14 MB");
-        "system time of a child's start and end", costs.child as f64 / 1e6, "ms",
-            derived("regression of system time on children, rows to 14 MB");
-        "faults of the test itself", costs.test_faults as f64, "", derived("faults of the rows to 14 MB");
-        "system time of the test itself", costs.test as f64 / 1e9, "s",
-            derived("regression of system time on children, rows to 14 MB");
-        "reload of a whole pmeg", costs.reload as f64 / 1e3, "µs",
-            assumed("64 stores and a trap; no source gives it");
-        "swap-in without disk", costs.swap_in as f64 / 1e6, "ms", assumed("too rare under vmtest to matter");
-    }
+    };
+    Parameter::of(&declared).into_iter().chain(facts).collect()
 }
 
 #[cfg(test)]

@@ -19,6 +19,7 @@ mod morton_2002;
 mod options;
 pub mod published;
 pub mod ranges;
+pub mod what_if;
 
 use book::Book;
 pub use claim::{Claim, Study};
@@ -27,6 +28,8 @@ pub use error::StudyError;
 pub use here::Live;
 use options::{Answers, Shown};
 pub use options::{Change, Options};
+use pagelab_experiment::declaration::listed;
+use pagelab_model::parameter::{Declared, Value};
 use pagelab_simulation::spread::each;
 use published::Sheet;
 
@@ -41,6 +44,8 @@ pub struct StudyKind {
     claims: &'static str,
     /// Its published tables.
     sheets: &'static [Sheet],
+    /// The parameters of its model, with the values that it has under the options.
+    parameters: fn(&Options) -> Result<Vec<Declared>, StudyError>,
     /// The model's figures for the claims, under the options' change.
     answers: fn(&Options) -> Result<Answers, StudyError>,
     /// The same, and what is shown besides.
@@ -79,9 +84,41 @@ impl StudyKind {
         book.judge(self.name, self.sheets, (self.answers)(options)?, keep)
     }
 
+    /// The parameters of its model that some claim depends on, with the values of the published
+    /// conditions.
+    ///
+    /// # Errors
+    /// When published figures cannot be read, or the rows to fit cannot be used.
+    pub fn parameters(&self, options: &Options) -> Result<Vec<Declared>, StudyError> {
+        (self.parameters)(&options.unchanged())
+    }
+
+    /// The parameter of this name among `list`.
+    ///
+    /// # Errors
+    /// When no claim of the study depends on a parameter of this name.
+    pub fn parameter<'a>(&self, list: &'a [Declared], name: &str) -> Result<&'a Declared, StudyError> {
+        list.iter().find(|declared| declared.name == name).ok_or_else(|| {
+            let names: Vec<&str> = list.iter().map(|declared| declared.name).collect();
+            let among = listed(name, &names);
+            StudyError::Parameter(format!(
+                "no claim of {} depends on a parameter '{name}'; must be one of {among}",
+                self.name
+            ))
+        })
+    }
+
     /// The file of claims, which has the ablation asked for.
     fn checked(&self, options: &Options) -> Result<Book, StudyError> {
         let book = self.book()?;
+        if !options.set.is_empty() {
+            let list = self.parameters(options)?;
+            for (name, value) in &options.set {
+                let declared = self.parameter(&list, name)?;
+                let value = declared.written(Value::Number(*value));
+                declared.read(&value).map_err(|error| StudyError::Parameter(error.to_string()))?;
+            }
+        }
         if let Change::Without(name) = &options.change
             && !book.ablations.contains_key(name)
         {
@@ -107,7 +144,9 @@ impl StudyKind {
             row.verdict = claim.map(|claim| (claim.verdict.name().to_owned(), claim.verdict.tone()));
         }
         let sensitivity = match options.change {
-            Change::None => self.sensitivity(options, &claims, &shown.parameters)?,
+            Change::None if options.set.is_empty() => {
+                self.sensitivity(options, &claims, &shown.parameters)?
+            }
             _ => Vec::new(),
         };
         let excluded = book.excluded.iter().map(|one| format!("Not judged: {}: {}.", one.what, one.why));
@@ -177,6 +216,7 @@ pub const STUDIES: &[StudyKind] = &[
         title: "Sun-4 pmegs: a SPARCstation 1 under vmtest, and what would have helped",
         claims: include_str!("../../../published/claims/irlam-1990.toml"),
         sheets: &[irlam_1990::PUBLISHED, irlam_1990::MACHINES],
+        parameters: irlam_1990::parameters,
         answers: irlam_1990::answers,
         make: irlam_1990::study,
         live: irlam_1990::here::live,
@@ -186,6 +226,7 @@ pub const STUDIES: &[StudyKind] = &[
         title: "reverse maps: the cost of pte_chain at fork, exec and exit, against four others",
         claims: include_str!("../../../published/claims/morton-2002.toml"),
         sheets: &[morton_2002::CALLS, morton_2002::RUN, morton_2002::PROFILE, morton_2002::INSTRUCTIONS],
+        parameters: morton_2002::parameters,
         answers: morton_2002::answers,
         make: morton_2002::study,
         live: morton_2002::live,
@@ -195,6 +236,7 @@ pub const STUDIES: &[StudyKind] = &[
         title: "page replacement: Linux 2.4.19 against rmap14a, VM Regress's four tests",
         claims: include_str!("../../../published/claims/gorman-2002.toml"),
         sheets: &[],
+        parameters: gorman_2002::parameters,
         answers: gorman_2002::answers,
         make: gorman_2002::study,
         live: gorman_2002::live,
@@ -209,6 +251,7 @@ pub const STUDIES: &[StudyKind] = &[
             mcdougall_2005::PRSTAT,
             mcdougall_2005::VMSTAT,
         ],
+        parameters: mcdougall_2005::parameters,
         answers: mcdougall_2005::answers,
         make: mcdougall_2005::study,
         live: mcdougall_2005::live,
@@ -218,6 +261,7 @@ pub const STUDIES: &[StudyKind] = &[
         title: "time in a guest on cores whose counters are slow and not in step",
         claims: include_str!("../../../published/claims/mcdougall-2007.toml"),
         sheets: &[mcdougall_2007::PUBLISHED],
+        parameters: mcdougall_2007::parameters,
         answers: mcdougall_2007::answers,
         make: mcdougall_2007::study,
         live: mcdougall_2007::live,
@@ -227,6 +271,7 @@ pub const STUDIES: &[StudyKind] = &[
         title: "VM locks: DragonFly builds on 48 processors before and after finer locking",
         claims: include_str!("../../../published/claims/dillon-2011.toml"),
         sheets: &[dillon_2011::PUBLISHED],
+        parameters: dillon_2011::parameters,
         answers: dillon_2011::answers,
         make: dillon_2011::study,
         live: dillon_2011::live,

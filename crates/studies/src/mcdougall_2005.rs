@@ -6,15 +6,18 @@ use std::sync::{Mutex, PoisonError};
 use pagelab_analysis::figure::{Axis, BarRow, Bars, Column, Plot, Series, Table};
 use pagelab_experiment::experiments::{Access, Fileread};
 use pagelab_experiment::{Experiment, Run, Size, Sizes, tables};
+use pagelab_model::pagecache::parameters::COSTS;
 use pagelab_model::pagecache::path::random_reads;
 use pagelab_model::pagecache::segment::{Full, by_scanner, from_cache_list};
 use pagelab_model::pagecache::transfer::Disk;
 use pagelab_model::pagecache::{Costs, Load, Path, Rates, Release, Shares, memory};
-use pagelab_model::systems::two_handed::Tunables;
+use pagelab_model::parameter::{Declared, Parameter as Declaration, Parts, SEED, Seed};
+use pagelab_model::parameter_table;
+use pagelab_model::systems::two_handed::{Scanner, Tunables};
 use pagelab_simulation::spread::each;
 
 use crate::book::{At, ModelFigure};
-use crate::claim::{Parameter, columns, parameters, study_plot};
+use crate::claim::{Parameter, columns, facts, study_plot};
 use crate::error::StudyError;
 use crate::here::{self, Live, at};
 use crate::options::{Answers, Options, Shown};
@@ -26,19 +29,98 @@ pub(crate) const PUBLISHED: Sheet = sheet!("mcdougall-fileread.csv");
 pub(crate) const IOSTAT: Sheet = sheet!("mcdougall-iostat.csv");
 pub(crate) const PRSTAT: Sheet = sheet!("mcdougall-prstat.csv");
 pub(crate) const VMSTAT: Sheet = sheet!("mcdougall-vmstat.csv");
-/// Seconds of a turn of the disk: 7,200 per minute, assumed.
-const TURN: f64 = 60.0 / 7200.0;
 
 /// The machine of the read test, in pages of 8 KiB and a sixteenth of its size: 4 GB with windows
 /// of 64 MB.
-const MEMORY: u32 = 32_768;
-const WINDOWS: u32 = 512;
-const READS: u64 = 200_000;
-/// Processors of that machine, and what an unmap costs with more of them.
-const PROCESSORS: u32 = 2;
-const CROSS_CALL: f64 = Costs::SOLARIS.cross_call;
-const INTERRUPTED: f64 = Costs::SOLARIS.interrupted;
+#[derive(Clone, Copy)]
+struct Reading {
+    frames: u32,
+    windows: u32,
+    processors: u32,
+}
 
+const READING: Reading = Reading { frames: 32_768, windows: 512, processors: 2 };
+const READS: u64 = 200_000;
+
+const READING_PARAMETERS: &[Declaration<Reading>] = parameter_table! {
+    whole "processors" "" [1.0, 1024.0] "processors of the test", assumed("not published"), (processors);
+    whole "frames" "pages" [8192.0, 262144.0] "memory of the read test, of 8 KiB",
+        assumed("a sixteenth of 4 GB, as are the windows"), (frames);
+    whole "windows" "pages" [16.0, 4096.0] "windows of segmap in the read test",
+        documented("SEGMAPDEFAULT of x64, 64 MB, through 16; 12% of free memory on SPARC"), (windows);
+};
+
+/// The start of a program with a large segment, and the disk that is read in order.
+#[derive(Clone, Copy)]
+struct Machine {
+    /// GB of files, of 64 GB.
+    files: f64,
+    /// GB a second.
+    zeroed: f64,
+    /// MB a second.
+    fastscan: f64,
+    /// Seconds of a turn of the disk.
+    turn: f64,
+}
+
+const MACHINE: Machine = Machine { files: 54.0, zeroed: 1.0, fastscan: 64.0, turn: 60.0 / 7200.0 };
+
+const MACHINE_PARAMETERS: &[Declaration<Machine>] = parameter_table! {
+    number "files" "GB" [0.0, 62.0] "files in the 64 GB before the start",
+        assumed("files fill what programs and the kernel leave"), (files);
+    number "zeroed" "GB/s" [0.01, 100.0] "memory that a processor zeroes",
+        assumed("one processor's block stores of the time"), (zeroed);
+    number "fastscan" "MB/s" [1.0, 4096.0] "fastscan before sampling", documented("OpenSolaris vm_pageout.c"), (fastscan);
+    number "turn" "s" [0.001, 0.04] "turn of the disk", assumed("7,200 per minute"), (turn);
+};
+
+/// The file server beside applications.
+const SERVER_PARAMETERS: &[Declaration<Load>] = parameter_table! {
+    whole "server-frames" "pages" [16384.0, 262144.0] "memory of the file server, of 8 KiB",
+        assumed("512 MB; not published"), (frames);
+    whole "server-reads" "/s" [4.0, 20000.0] "reads of the file server", assumed("not published"), (reads);
+    whole "server-anonymous" "pages" [0.0, 200000.0] "memory of its applications, of 8 KiB",
+        assumed("a third of memory; not published"), (anonymous);
+};
+
+/// What the model is given.
+struct Given {
+    costs: Costs,
+    reading: Reading,
+    machine: Machine,
+    server: Load,
+    seed: Seed,
+}
+
+impl Given {
+    fn usual(options: &Options, cells: &[(String, [f64; 2])]) -> Self {
+        let seed = Seed(options.seed);
+        Self { costs: costs(cells), reading: READING, machine: MACHINE, server: LOAD, seed }
+    }
+
+    fn parts(&mut self) -> Parts<'_> {
+        Parts::default()
+            .and(COSTS, &mut self.costs)
+            .and(READING_PARAMETERS, &mut self.reading)
+            .and(MACHINE_PARAMETERS, &mut self.machine)
+            .and(SERVER_PARAMETERS, &mut self.server)
+            .and(SEED, &mut self.seed)
+    }
+
+    /// With the options' change.
+    fn by(options: &Options, cells: &[(String, [f64; 2])]) -> Self {
+        let mut given = Self::usual(options, cells);
+        options.apply(given.parts());
+        given.server.fastscan = (given.machine.fastscan * MB / f64::from(LOAD.page)) as u32;
+        given
+    }
+}
+
+pub(crate) fn parameters(options: &Options) -> Result<Vec<Declared>, StudyError> {
+    Ok(Given::usual(options, &published()?).parts().declared())
+}
+
+const MB: f64 = 1048576.0;
 const GB: u64 = 1 << 30;
 const PAGE: u64 = 8192;
 
@@ -65,10 +147,9 @@ fn costs(cells: &[(String, [f64; 2])]) -> Costs {
     Costs {
         call: small,
         reclaim: large_10 - small,
-        map: large - large_10 - CROSS_CALL * f64::from(PROCESSORS - 1),
-        cross_call: CROSS_CALL,
-        interrupted: INTERRUPTED,
+        map: large - large_10 - Costs::SOLARIS.cross_call * f64::from(READING.processors - 1),
         input: missed - large,
+        ..Costs::SOLARIS
     }
 }
 
@@ -76,6 +157,10 @@ const CASES: [&str; 3] = ["small-in-memory", "large-in-memory", "large-non-cache
 
 /// What the claims are answered from.
 struct Model {
+    /// The parameters with the values that they had.
+    declared: Vec<Declared>,
+    machine: Machine,
+    server: Load,
     cells: Vec<(String, [f64; 2])>,
     /// Where the reads of each case find their page.
     shares: [Shares; 3],
@@ -91,35 +176,41 @@ struct Model {
 
 fn model(options: &Options) -> Result<Model, StudyError> {
     let cells = published()?;
-    let shares = [WINDOWS / 2, MEMORY / 4 * 3, MEMORY * 10]
-        .map(|file| random_reads(file, WINDOWS, MEMORY, READS, options.seed));
+    let mut given = Given::by(options, &cells);
+    let declared = given.parts().declared();
+    let Given { costs, reading, machine, server, seed: Seed(seed) } = given;
+    let Reading { frames, windows, processors } = reading;
+    let shares = [windows / 2, frames / 4 * 3, frames * 10]
+        .map(|file| random_reads(file, windows, frames, READS, seed));
     let reads = [Path::Segmap, Path::Kpm].map(|path| {
-        let usual = costs(&cells);
-        let mut costs = Costs {
-            call: options.fitted("call", usual.call),
-            reclaim: options.fitted("reclaim", usual.reclaim),
-            map: options.fitted("map", usual.map),
-            input: options.fitted("input", usual.input),
-            ..usual
-        };
+        let mut costs = costs;
         if options.without("free-calls") {
             costs.call = 0.0;
         } else if options.without("free-input") {
             costs.input = 0.0;
         }
-        shares.each_ref().map(|found| costs.read(path, found, PROCESSORS).own)
+        shares.each_ref().map(|found| costs.read(path, found, processors).own)
     });
     let before = if options.without("cyclic-before") { Release::Cyclic } else { Release::Scanner };
     let priority = if options.without("no-priority") { Release::Scanner } else { Release::Priority };
     let after = if options.without("no-cyclic") { Release::Scanner } else { Release::Cyclic };
-    let short = if options.without("applications-fit") { LOAD } else { SHORT };
-    let servers = [(before, LOAD, 240), (priority, LOAD, 240), (after, LOAD, 240), (after, short, 60)];
-    let servers = each(4, |n| served(servers[n].0, &servers[n].1, servers[n].2, options.seed));
-    let full = full(options);
-    let by = |release, wanted| start_with(&full, release, wanted, options);
+    let short = if options.without("applications-fit") { server } else { SHORT };
+    let servers = [(before, server, 240), (priority, server, 240), (after, server, 240), (after, short, 60)];
+    let servers = each(4, |n| served(servers[n].0, &servers[n].1, servers[n].2, seed));
+    let by = |release, wanted| start_with(&machine, release, wanted);
     let wanted = 50 * GB / PAGE;
-    let disk = disk(!options.without("no-read-ahead"))?;
-    Ok(Model { cells, shares, reads, start: [by(before, wanted), by(after, wanted)], servers, disk })
+    let disk = disk(machine.turn, !options.without("no-read-ahead"))?;
+    Ok(Model {
+        declared,
+        machine,
+        server,
+        cells,
+        shares,
+        reads,
+        start: [by(before, wanted), by(after, wanted)],
+        servers,
+        disk,
+    })
 }
 
 /// What a server's memory does in so many seconds. Each run is kept: no fitted constant has a part
@@ -163,7 +254,7 @@ fn answering(model: Model) -> Answers {
                 format!("{:.1}/s and {:.1}/s", read_in(priority), read_in(before)),
             ),
             "after-scans-not" => after.sr.into(),
-            "after-free" => (100.0 * after.free / f64::from(LOAD.frames)).into(),
+            "after-free" => (100.0 * after.free / f64::from(model.server.frames)).into(),
             "short-scans" => short.sr.into(),
             "short-free" => (kb_of_page(&SHORT) * short.free).into(),
             "short-pages-out" => (kb_of_page(&SHORT) * short.apo).into(),
@@ -198,12 +289,12 @@ pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
         }
         reads.row(case, figures);
     }
-    let (start, start_plot) = start(options);
-    let (transfers, transfers_plot) = transfers()?;
-    let (columns, apps) = server(&model.servers);
+    let (start, start_plot) = start(&model.machine);
+    let (transfers, transfers_plot) = transfers(model.machine.turn)?;
+    let (columns, apps) = server(&model.servers, &model.server);
     let (calls, calls_plot) = processors(cells, &model.shares[1]);
     let shown = Shown {
-        parameters: parameters(cells),
+        parameters: parameter_list(&model.declared),
         here: here::repeated(&options.here, |runs| here(runs, &reads)),
         tables: vec![reads, calls, columns, apps, start, transfers],
         bars: vec![cells_bars(cells, &model.reads)],
@@ -282,25 +373,26 @@ fn here(runs: &[Run], reads: &Table) -> Table {
 const OF_GB: f64 = (GB / PAGE) as f64;
 
 /// 64 GB, of which files fill most and lotsfree is free.
-fn full(options: &Options) -> Full {
+fn full(machine: &Machine) -> Full {
     let pages = 64 * GB / PAGE;
     let free = u64::from(Tunables::solaris(pages as u32, PAGE as u32).lotsfree);
-    Full { pages, files: (options.assumed("files", 54.0) * OF_GB) as u64, free }
+    Full { pages, files: (machine.files * OF_GB) as u64, free }
 }
 
 /// Seconds to start with so many pages under a release.
-fn start_with(full: &Full, release: Release, wanted: u64, options: &Options) -> f64 {
-    let zeroed = options.assumed("zeroed", 1.0) * OF_GB;
+fn start_with(machine: &Machine, release: Release, wanted: u64) -> f64 {
+    let full = full(machine);
+    let zeroed = machine.zeroed * OF_GB;
     match release {
-        Release::Cyclic => from_cache_list(full, wanted, zeroed),
+        Release::Cyclic => from_cache_list(&full, wanted, zeroed),
         Release::Scanner | Release::Priority => {
-            by_scanner(full, wanted, &Tunables::solaris(full.pages as u32, PAGE as u32), zeroed)
+            let scanner = Scanner { fastscan: (machine.fastscan * MB) as u64, ..Scanner::SOLARIS };
+            by_scanner(&full, wanted, &Tunables::of(&scanner, full.pages as u32, PAGE as u32), zeroed)
         }
     }
 }
 
-fn start(options: &Options) -> (Table, Plot) {
-    let full = full(options);
+fn start(machine: &Machine) -> (Table, Plot) {
     let mut table = Table::new(
         "Starting a program with a large segment on 64 GB, of which files fill 54 GB",
         "segment",
@@ -312,7 +404,7 @@ fn start(options: &Options) -> (Table, Plot) {
     let mut before = Vec::new();
     let mut after = Vec::new();
     for gigabytes in [1u64, 2, 5, 10, 20, 30, 40, 50] {
-        let by = |release| start_with(&full, release, gigabytes * GB / PAGE, options);
+        let by = |release| start_with(machine, release, gigabytes * GB / PAGE);
         let (scanner, cache) = (by(Release::Scanner), by(Release::Cyclic));
         before.push((gigabytes as f64, scanner));
         after.push((gigabytes as f64, cache));
@@ -366,7 +458,7 @@ const SHORT: Load = Load {
     ..LOAD
 };
 
-fn server(found: &[Rates]) -> (Table, Table) {
+fn server(found: &[Rates], load: &Load) -> (Table, Table) {
     let cases = [
         "2.6 and 7, file server",
         "7 with priority paging, file server",
@@ -404,7 +496,7 @@ fn server(found: &[Rates]) -> (Table, Table) {
             "%" 1 "the server's hits";
         },
     );
-    for ((name, r), load) in cases.into_iter().zip(found).zip([LOAD, LOAD, LOAD, SHORT]) {
+    for ((name, r), load) in cases.into_iter().zip(found).zip([*load, *load, *load, SHORT]) {
         let each = kb_of_page(&load);
         let figures = [each * r.free, r.re, r.mf, each * r.fr, each * r.de, r.sr]
             .into_iter()
@@ -428,9 +520,9 @@ fn raw_reads() -> Result<[f64; 3], StudyError> {
 }
 
 /// The disk that serves the printed reads.
-fn disk(reads_ahead: bool) -> Result<Disk, StudyError> {
+fn disk(turn: f64, reads_ahead: bool) -> Result<Disk, StudyError> {
     let [reads, kb, service] = raw_reads()?;
-    Ok(Disk::served(kb / reads * 1024.0, service / 1e3, TURN, reads_ahead))
+    Ok(Disk::served(kb / reads * 1024.0, service / 1e3, turn, reads_ahead))
 }
 
 /// MB a second in transfers of so many KB.
@@ -439,9 +531,9 @@ fn mb_per_second(disk: &Disk, kb: f64) -> f64 {
 }
 
 /// Reading the raw disk in order, by maxphys: the printed row has 1 MB a read.
-fn transfers() -> Result<(Table, Plot), StudyError> {
+fn transfers(turn: f64) -> Result<(Table, Plot), StudyError> {
     let kb = raw_reads()?[1];
-    let disks = [disk(false)?, disk(true)?];
+    let disks = [disk(turn, false)?, disk(turn, true)?];
     let mb = mb_per_second;
     let mut table = Table::new(
         "A disk read in order, by the size of a transfer (maxphys): derived from the printed row of 1 MB a read",
@@ -513,29 +605,17 @@ fn processors(cells: &[(String, [f64; 2])], shares: &Shares) -> (Table, Plot) {
     (table, plot)
 }
 
-fn parameters(cells: &[(String, [f64; 2])]) -> Vec<Parameter> {
-    let costs = costs(cells);
+fn parameter_list(declared: &[Declared]) -> Vec<Parameter> {
     let source = "OpenSolaris vm_pageout.c";
-    parameters! {
-        "call and copy", costs.call, "µs", fitted("small-in-memory, Solaris 8") as "call";
-        "taking a page from the cache list", costs.reclaim, "µs",
-            fitted("large-in-memory, Solaris 10, less small-in-memory, Solaris 8") as "reclaim";
-        "unmapping and mapping a window", costs.map, "µs",
-            fitted("large-in-memory, Solaris 8 less Solaris 10") as "map";
-        "input", costs.input, "µs", fitted("large-non-cached less large-in-memory, Solaris 8") as "input";
-        "wait for each other processor", CROSS_CALL, "µs", assumed("an interrupt's way there and back");
-        "interrupt on each other processor", INTERRUPTED, "µs", assumed("trap, flush, return");
-        "processors of the test", f64::from(PROCESSORS), "", assumed("not published");
-        "segmap", 64.0, "MB", documented("SEGMAPDEFAULT of x64; 12% of free memory on SPARC");
+    let facts = facts! {
+        "interrupt on each other processor", Costs::SOLARIS.interrupted, "µs", assumed("trap, flush, return");
         "the large file, the uncached one", 10.0, "× memory",
             assumed("three quarters and ten times memory, so that few reads hit by chance");
         "lotsfree", 64.0, "th part of memory", documented(source);
         "cachefree, with priority paging", 2.0, "× lotsfree",
             documented("INFODOC 17946; that it takes lotsfree's place in the rate is assumed");
-        "fastscan before sampling", 64.0, "MB/s", documented(source);
-        "turn of the disk", TURN * 1e3, "ms", assumed("7,200 per minute");
-        "memory zeroed", 1.0, "GB/s", assumed("one processor's block stores of the time");
-    }
+    };
+    Parameter::of(declared).into_iter().chain(facts).collect()
 }
 
 #[cfg(test)]
@@ -548,7 +628,7 @@ mod tests {
         let costs = costs(&cells);
         assert_eq!(costs, Costs::SOLARIS);
         let missed = Shares { window: 0.0, cached: 0.0 };
-        assert_eq!(costs.read(Path::Segmap, &missed, PROCESSORS).own, 236.0);
-        assert_eq!(costs.read(Path::Kpm, &missed, PROCESSORS).own, 153.0);
+        assert_eq!(costs.read(Path::Segmap, &missed, READING.processors).own, 236.0);
+        assert_eq!(costs.read(Path::Kpm, &missed, READING.processors).own, 153.0);
     }
 }

@@ -9,10 +9,12 @@ use pagelab_analysis::stats::median;
 use pagelab_experiment::experiments::{Clock, Suspicion};
 use pagelab_experiment::{Experiment, Run};
 use pagelab_experiment::{metrics, tables};
-use pagelab_model::clocks::{Guest, Start, Step};
+use pagelab_model::clocks::{self, Guest, Start, Step};
+use pagelab_model::parameter::{Declared, Parameter as Declaration, Parts, SEED, Seed};
+use pagelab_model::parameter_table;
 
 use crate::book::{At, ModelFigure};
-use crate::claim::{Parameter, columns, parameters, study_plot};
+use crate::claim::{Parameter, columns, facts, study_plot};
 use crate::error::StudyError;
 use crate::here::{self, Live};
 use crate::options::{self, Answers, Options};
@@ -160,6 +162,8 @@ const MACHINES: [&str; 4] = ["reference", "guest", "guest-numanode", "guest-fixe
 
 /// What the claims are answered from: each row as the model has it, and what many runs of each binding show.
 struct Model {
+    /// The parameters with the values that they had.
+    declared: Vec<Declared>,
     rows: Vec<Row>,
     fit: Fit,
     /// As the rows.
@@ -172,19 +176,58 @@ struct Model {
     seed: u64,
 }
 
+const START: &[Declaration<Start>] = parameter_table! {
+    number "wall" "" [0.0, 1.0] "second of the wall clock at the first reading",
+        fitted("the first six rows bound to a node"), (wall);
+    number "chip" "" [0.0, 1.0] "second of the chip ahead of it",
+        fitted("the first six rows bound to a node"), (chip);
+};
+
+/// What the author did.
+struct Author {
+    /// Seconds that he waited after the reference's last row.
+    waited: f64,
+}
+
+const AUTHOR: &[Declaration<Author>] = parameter_table! {
+    number "waited" "s" [0.0, 60.0] "waited after the last row",
+        assumed("until the twentieth row, which is not printed, was half over"), (waited);
+};
+
+/// What the model is given.
+struct Given {
+    fit: Fit,
+    author: Author,
+    seed: Seed,
+}
+
+impl Given {
+    fn usual(options: &Options, rows: &[Row]) -> Self {
+        static FITTED: OnceLock<Fit> = OnceLock::new();
+        let fit = FITTED.get_or_init(|| fit(rows)).clone();
+        Self { fit, author: Author { waited: WAITED }, seed: Seed(options.seed) }
+    }
+
+    fn parts(&mut self) -> Parts<'_> {
+        Parts::default()
+            .and(clocks::PARAMETERS, &mut self.fit.guest)
+            .and(START, &mut self.fit.start)
+            .and(AUTHOR, &mut self.author)
+            .and(SEED, &mut self.seed)
+    }
+}
+
+pub(crate) fn parameters(options: &Options) -> Result<Vec<Declared>, StudyError> {
+    Ok(Given::usual(options, &published()?).parts().declared())
+}
+
 fn model(options: &Options) -> Result<Model, StudyError> {
-    static FITTED: OnceLock<Fit> = OnceLock::new();
     let rows = published()?;
-    let mut fit = FITTED.get_or_init(|| fit(&rows)).clone();
-    let mut free = Guest {
-        moves: options.assumed("moves", fit.guest.moves),
-        between_nodes: options.fitted("between-nodes", fit.guest.between_nodes),
-        rate: options.fitted("rate", fit.guest.rate),
-        shortened: options.fitted("shortened", fit.guest.shortened),
-        ..fit.guest
-    };
-    fit.start.wall = options.fitted("wall", fit.start.wall);
-    fit.start.chip = options.fitted("chip", fit.start.chip);
+    let mut given = Given::usual(options, &rows);
+    options.apply(given.parts());
+    let declared = given.parts().declared();
+    let Given { fit, author, seed: Seed(seed) } = given;
+    let mut free = fit.guest;
     if options.without("one-node") {
         free.nodes = 1;
     } else if options.without("no-tick") {
@@ -207,14 +250,14 @@ fn model(options: &Options) -> Result<Model, StudyError> {
     let reference = Guest { trusts_counters: false, ..free };
     // Enough for the reference's time at any rate.
     let runs = MACHINES.map(|machine| match machine {
-        "guest" => jumping(&free, options.seed),
-        "guest-numanode" => node.steps_from(30, fit.start, options.seed),
-        "guest-fixed" => fixed.steps(30, options.seed),
-        _ => reference.steps(30, options.seed),
+        "guest" => jumping(&free, seed),
+        "guest-numanode" => node.steps_from(30, fit.start, seed),
+        "guest-fixed" => fixed.steps(30, seed),
+        _ => reference.steps(30, seed),
     });
     // It was not told how long the author waited: until the twentieth row, which is not printed, was half over.
     let printing: f64 = of(&rows, MACHINES[0]).iter().map(|step| step.wall).sum();
-    let waited = printing + options.assumed("waited", WAITED);
+    let waited = printing + author.waited;
     let printed = [0, 1, 2, 3].map(|machine: usize| {
         let mut real = 0.0;
         let within = |step: &&Step| {
@@ -224,7 +267,7 @@ fn model(options: &Options) -> Result<Model, StudyError> {
         runs[machine].iter().take_while(within).count() as f64
     });
     let steps = MACHINES.iter().zip(&runs).flat_map(|(m, run)| run[..of(&rows, m).len()].to_vec()).collect();
-    Ok(Model { rows, fit, steps, printed, cases, shown: Default::default(), seed: options.seed })
+    Ok(Model { declared, rows, fit, steps, printed, cases, shown: Default::default(), seed })
 }
 
 /// The first run in which time jumps in the third step and in no other, as in the rows; else the first.
@@ -325,7 +368,7 @@ pub(crate) fn study(options: &Options) -> Result<(Answers, options::Shown), Stud
         table.row(*name, figures.map(Some));
     }
     let shown = options::Shown {
-        parameters: parameters(&model.fit),
+        parameters: parameter_list(&model.declared),
         here: here::repeated(&options.here, |runs| here(runs, rows, cases, &shown)),
         tables: vec![every_row(&model), table],
         bars: Vec::new(),
@@ -458,28 +501,16 @@ fn plot(model: &Model, title: &str, y: Axis, shown: impl Fn(&Row) -> bool) -> Pl
     study_plot(title, Axis::linear("row of the published table", ""), y, series)
 }
 
-fn parameters(fit: &Fit) -> Vec<Parameter> {
-    let (guest, start) = (&fit.guest, &fit.start);
-    let first = "the first six rows bound to a node";
-    parameters! {
-        "counters of two nodes apart", guest.between_nodes, "s", fitted("the row of 177 s") as "between-nodes";
-        "rate of the cores' counters", guest.rate, "", fitted(first) as "rate";
-        "second of the wall clock at the first reading", start.wall, "", fitted(first) as "wall";
-        "second of the chip ahead of it", start.chip, "", fitted(first) as "chip";
-        "moves of a virtual processor", guest.moves, "/s", assumed("a few in 18 s; not published");
-        "waited after the last row", WAITED, "s",
-            assumed("until the twentieth row, which is not printed, was half over");
-        "nodes", f64::from(guest.nodes), "", assumed("the smallest that has any");
-        "tick", 10.0, "ms", documented("Solaris, 100 Hz");
+fn parameter_list(declared: &[Declared]) -> Vec<Parameter> {
+    let facts = facts! {
         "between two steps", 0.1, "ms", derived("101 ticks less the reference's usual step");
         "the wall clock slewed by at most", 1.0 / 16.0, "", documented("illumos, hres_tick");
         "slewed where the chip is apart by", 2.0, "s", documented("illumos, clock; set beyond");
         "the chip stalls when it stands for", 1.5, "s", documented("illumos, tod_validate");
-        "a wait is shorter than what is left by", guest.shortened, "",
-            fitted("the rows of 94 ticks; timespectohz_adj shortens parts") as "shortened";
         "readings apart, at most", SLACK * 1e6, "µs",
             assumed("the first calls are slower; added to the rule's 100 µs");
-    }
+    };
+    Parameter::of(declared).into_iter().chain(facts).collect()
 }
 
 #[cfg(test)]

@@ -4,17 +4,19 @@ use pagelab_analysis::figure::{Axis, BarRow, Bars, Column, Plot, Series, Table};
 use pagelab_experiment::experiments::Forkstorm;
 use pagelab_experiment::metrics;
 use pagelab_experiment::{Experiment, Run};
+use pagelab_model::parameter::{self, Declared, Parameter as Declaration, SEED, Seed};
+use pagelab_model::parameter_table;
 use pagelab_model::rmap::interleave::{Interleaved, Parts, Processors, run as interleave};
 use pagelab_model::rmap::layout::SHELL;
 use pagelab_model::rmap::mechanism::{KINDS, Work};
 use pagelab_model::rmap::reclaim::{Wanted, entry_life, unmap_time};
 use pagelab_model::rmap::script::STEPS;
 use pagelab_model::rmap::space::Memory;
-use pagelab_model::rmap::{Costs, KernelCosts, Kind, Script, run};
+use pagelab_model::rmap::{self, Costs, KernelCosts, Kind, Script, run};
 use pagelab_simulation::spread::each;
 
 use crate::book::{At, ModelFigure};
-use crate::claim::{Parameter, columns, parameters, study_plot};
+use crate::claim::{Parameter, columns, facts, study_plot};
 use crate::error::StudyError;
 use crate::here::{self, Live};
 use crate::options::{Answers, Options, Shown};
@@ -34,8 +36,6 @@ const INTERLEAVED: u32 = 60;
 const PHASES: usize = 9;
 /// Iterations of each.
 const PHASE: u32 = 20;
-/// A look at a lock that is taken, in ns.
-const SPIN: f64 = 14.0;
 
 struct Published {
     calls: Vec<(String, f64)>,
@@ -96,6 +96,8 @@ fn count(memory: &Memory, name: &str) -> Option<f64> {
 
 /// What the claims are answered from.
 struct Model {
+    /// The parameters with the values that they had.
+    declared: Vec<Declared>,
     five: Memory,
     ten: Memory,
     /// Ten copies on the processors at once, and five copies in different phases.
@@ -110,15 +112,69 @@ struct Model {
     kind: Kind,
 }
 
+const SCRIPT: &[Declaration<Script>] = parameter_table! {
+    whole "shell-own" "" [21.0, 132.0] "pages of the shell that are its own", fitted("page_add_rmap_2nd"), (shell_own);
+    whole "child-writes" "" [0.0, 132.0] "pages a child writes after a fork", fitted("add_do_wp_page"), (child_writes);
+    whole "parent-writes" "" [0.0, 132.0] "pages a parent writes after a fork", fitted("do_wp_page"), (parent_writes);
+};
+
+/// What the model is given besides its costs.
+#[derive(Clone, Copy)]
+struct Machine {
+    processors: u32,
+    elements_of_line: u32,
+    /// A look at a lock that is taken, in ns.
+    spin: f64,
+}
+
+const MACHINE: &[Declaration<Machine>] = parameter_table! {
+    whole "processors" "" [1.0, 8.0] "processors of the machine", documented("Morton 2002"), (processors);
+    whole "elements-of-line" "" [1.0, 64.0] "elements of a line",
+        derived("8 bytes each, lines of 32 bytes"), (elements_of_line);
+    number "spin" "ns" [0.1, 10000.0] "polling a taken lock", assumed("some 10 cycles at 700 MHz"), (spin);
+};
+
+/// What the model is given.
+struct Given {
+    script: Script,
+    costs: Costs,
+    kernel: KernelCosts,
+    machine: Machine,
+    seed: Seed,
+}
+
+impl Given {
+    fn usual(options: &Options) -> Self {
+        Self {
+            script: Script::published(0),
+            costs: Costs::QUAD_PENTIUM_III,
+            kernel: KernelCosts::QUAD_PENTIUM_III,
+            machine: Machine { processors: PROCESSORS as u32, elements_of_line: 4, spin: 14.0 },
+            seed: Seed(options.seed),
+        }
+    }
+
+    fn parts(&mut self) -> parameter::Parts<'_> {
+        parameter::Parts::default()
+            .and(SCRIPT, &mut self.script)
+            .and(rmap::parameters::COSTS, &mut self.costs)
+            .and(rmap::parameters::KERNEL, &mut self.kernel)
+            .and(MACHINE, &mut self.machine)
+            .and(SEED, &mut self.seed)
+    }
+}
+
+pub(crate) fn parameters(options: &Options) -> Result<Vec<Declared>, StudyError> {
+    Ok(Given::usual(options).parts().declared())
+}
+
 fn model(options: &Options) -> Result<Model, StudyError> {
+    let mut given = Given::usual(options);
+    options.apply(given.parts());
+    let declared = given.parts().declared();
+    let Given { script, mut costs, kernel, machine, seed: Seed(seed) } = given;
     let script = |instances| {
-        let usual = Script::published(instances);
-        let mut script = Script {
-            shell_own: options.fitted_count("shell-own", usual.shell_own),
-            child_writes: options.fitted_count("child-writes", usual.child_writes),
-            parent_writes: options.fitted_count("parent-writes", usual.parent_writes),
-            ..usual
-        };
+        let mut script = Script { instances, ..script };
         if options.without("no-exec") {
             script.execs = false;
         } else if options.without("no-fork-copy") {
@@ -126,26 +182,18 @@ fn model(options: &Options) -> Result<Model, StudyError> {
         }
         script
     };
-    let usual = Costs::QUAD_PENTIUM_III;
-    let mut costs = Costs {
-        miss: options.assumed("miss", usual.miss),
-        shared: options.assumed("shared", usual.shared),
-        atomic: options.assumed("atomic", usual.atomic),
-        slab: options.assumed("slab", usual.slab),
-        call: options.assumed("call", usual.call),
-    };
     if options.without("free-chains") {
         costs = Costs { atomic: 0.0, miss: 0.0, shared: 0.0, slab: 0.0, call: 0.0 };
     }
     // A copy's own time for one of the steps of an iteration.
     let user = published()?.run(WITHOUT)?[0] / 10.0 / 500.0 / f64::from(STEPS) * 1e9;
     let processors = Processors {
-        count: if options.without("one-processor") { 1 } else { PROCESSORS as u32 },
+        count: if options.without("one-processor") { 1 } else { machine.processors },
         costs,
-        kernel: KernelCosts::QUAD_PENTIUM_III,
+        kernel,
         user,
         one_line: options.without("one-line"),
-        elements_of_line: if options.without("scattered-elements") { 1 } else { 4 },
+        elements_of_line: if options.without("scattered-elements") { 1 } else { machine.elements_of_line },
         slab_outside: false,
         one_lock: options.without("one-lock"),
     };
@@ -154,17 +202,17 @@ fn model(options: &Options) -> Result<Model, StudyError> {
         interleave(&Script { iterations, ..script(instances) }, &processors, seed)
     };
     let mut at_once = each(2 + PHASES, |n| match n {
-        0 | 1 => at_once(10, INTERLEAVED, n == 1, options.seed),
-        phase => at_once(5, PHASE, false, options.seed + phase as u64 - 2),
+        0 | 1 => at_once(10, INTERLEAVED, n == 1, seed),
+        phase => at_once(5, PHASE, false, seed + phase as u64 - 2),
     })
     .into_iter();
     let [ten_at_once, ten_slab_outside] = std::array::from_fn(|_| at_once.next().expect("two of ten copies"));
     let five_at_once = at_once.collect();
-    let mut found = each(2, |n| run(&script([10, 5][n]), options.seed)).into_iter();
+    let mut found = each(2, |n| run(&script([10, 5][n]), seed)).into_iter();
     let [ten, five] = std::array::from_fn(|_| found.next().expect("two were run"));
     let kind = if options.without("lazy-chains") { Kind::Lazy } else { Kind::Chain };
-    let spin = options.assumed("spin", SPIN);
-    Ok(Model { five, ten, five_at_once, ten_at_once, ten_slab_outside, costs, spin, kind })
+    let spin = machine.spin;
+    Ok(Model { declared, five, ten, five_at_once, ten_at_once, ten_slab_outside, costs, spin, kind })
 }
 
 /// How many times what was interleaved all iterations are.
@@ -304,7 +352,7 @@ pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
     let (even, trade_plot) = trade(&costs);
     let profile = profile_table(&published, &model)?;
     let shown = Shown {
-        parameters: parameters(&Script::published(5), &model),
+        parameters: parameter_list(&model.declared, &Script::published(5)),
         here: here::repeated(&options.here, |runs| here(runs, &published, times, &model)),
         bars: vec![profile_bars(&published, &profile)],
         plots: vec![reclaim_plot, trade_plot],
@@ -589,29 +637,16 @@ fn trade(costs: &Costs) -> (Table, Plot) {
     (table, plot)
 }
 
-fn parameters(script: &Script, model: &Model) -> Vec<Parameter> {
-    let costs = &model.costs;
-    parameters! {
+fn parameter_list(declared: &[Declared], script: &Script) -> Vec<Parameter> {
+    let facts = facts! {
         "copies", f64::from(script.instances), "", documented("Morton 2002");
         "iterations", f64::from(script.iterations), "", documented("Morton 2002");
         "forks per iteration", 5.0, "", derived("12,477 forks in 5 × 500 iterations");
         "mappings of the shell", SHELL.segments.len() as f64, "", derived("174,521 copied in 12,477 forks");
         "pages of the shell", 222.0, "", derived("2,774,954 copied in 12,477 forks");
-        "of them its own", f64::from(script.shell_own), "", fitted("page_add_rmap_2nd") as "shell-own";
-        "pages a child writes after a fork", f64::from(script.child_writes), "",
-            fitted("add_do_wp_page") as "child-writes";
-        "pages a parent writes after a fork", f64::from(script.parent_writes), "",
-            fitted("do_wp_page") as "parent-writes";
-        "cache miss", costs.miss, "ns", assumed("a line over the bus that four Pentium III share");
-        "line that others must drop", costs.shared, "ns",
-            assumed("ten cycles of a bus of 100 MHz, without data");
-        "atomic operation", costs.atomic, "ns", assumed("some 40 cycles at 700 MHz");
-        "allocation or free", costs.slab, "ns", assumed("some 60 cycles at 700 MHz");
-        "call", costs.call, "ns", assumed("some 20 cycles at 700 MHz");
-        "polling a taken lock", model.spin, "ns", assumed("some 10 cycles at 700 MHz");
-        "elements of a line", 4.0, "", derived("8 bytes each, lines of 32 bytes");
         "elements a processor keeps", 252.0, "", documented("2.5's slab: 252 of small objects, 126 at once");
-    }
+    };
+    facts.into_iter().chain(Parameter::of(declared)).collect()
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use pagelab_analysis::figure::{Bars, Plot, Table};
 use pagelab_experiment::Run;
+use pagelab_model::parameter::{Declared, Form, Parts, Value};
 
 use crate::book::{At, ModelFigure};
 use crate::claim::Parameter;
@@ -18,11 +19,13 @@ pub struct Options {
     pub here: Vec<Run>,
     /// The model as it is, or with something changed.
     pub change: Change,
+    /// Other values of the study's parameters, by name and in the parameter's unit.
+    pub set: Vec<(String, f64)>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { seed: 1, fit: None, here: Vec::new(), change: Change::None }
+        Self { seed: 1, fit: None, here: Vec::new(), change: Change::None, set: Vec::new() }
     }
 }
 
@@ -45,32 +48,40 @@ impl Options {
         matches!(&self.change, Change::Without(name) if name == ablation)
     }
 
-    /// The value of an assumption: the one asked for, else `usual`.
-    pub(crate) fn assumed(&self, assumption: &str, usual: f64) -> f64 {
+    /// Gives parameters of a model the values that are asked for.
+    pub(crate) fn apply(&self, mut parts: Parts) {
+        for (name, value) in &self.set {
+            parts.set(name, Value::Number(*value));
+        }
         match &self.change {
-            Change::With(name, value) if name == assumption => *value,
-            _ => usual,
+            Change::None | Change::Without(_) => {}
+            Change::With(name, value) => {
+                parts.set(name, Value::Number(*value));
+            }
+            Change::Scaled(name, factor) => {
+                let declared = parts.declared().into_iter().find(|declared| declared.name == *name);
+                if let Some(value) = declared.and_then(|declared| scaled(&declared, *factor)) {
+                    parts.set(name, Value::Number(value));
+                }
+            }
         }
     }
 
-    /// The value of a fitted constant: `usual`, or so many times that.
-    pub(crate) fn fitted(&self, constant: &str, usual: f64) -> f64 {
-        match self.change {
-            Change::Scaled(name, factor) if name == constant => usual * factor,
-            _ => usual,
-        }
+    /// The same without what is asked to be changed.
+    pub(crate) fn unchanged(&self) -> Self {
+        Self { change: Change::None, set: Vec::new(), ..self.clone() }
     }
+}
 
-    /// The same of a count, which changes by one at least.
-    pub(crate) fn fitted_count(&self, constant: &str, usual: u32) -> u32 {
-        let found = self.fitted(constant, f64::from(usual));
-        let step = (found - f64::from(usual)).abs().round().max(1.0);
-        match found.total_cmp(&f64::from(usual)) {
-            std::cmp::Ordering::Less => usual.saturating_sub(step as u32),
-            std::cmp::Ordering::Equal => usual,
-            std::cmp::Ordering::Greater => usual + step as u32,
-        }
+/// So many times a parameter's value; a count changes by one at least.
+fn scaled(declared: &Declared, factor: f64) -> Option<f64> {
+    let usual = declared.value.number()?;
+    let found = usual * factor;
+    if declared.form != Form::Whole || found == usual {
+        return Some(found);
     }
+    let step = (found - usual).abs().round().max(1.0);
+    Some(if found < usual { (usual - step).max(0.0) } else { usual + step })
 }
 
 /// What a model says to each claim.
@@ -90,16 +101,26 @@ pub(crate) struct Shown {
 
 #[cfg(test)]
 mod tests {
+    use pagelab_model::parameter::Parameter;
+    use pagelab_model::parameter_table;
+
     use super::*;
+
+    const COUNT: &[Parameter<Count>] = parameter_table! {
+        whole "c" "" [0.0, 1000.0] "a count", assumed("so"), (0);
+    };
+
+    struct Count(u32);
 
     #[test]
     fn a_count_changes_by_one_at_least() {
         let count = |factor: f64, usual: u32| {
+            let mut count = Count(usual);
             let change = Change::Scaled("c", factor);
-            Options { change, ..Options::default() }.fitted_count("c", usual)
+            Options { change, ..Options::default() }.apply(Parts::default().and(COUNT, &mut count));
+            count.0
         };
         assert_eq!((count(0.9, 33), count(1.1, 33)), (30, 36));
-        assert_eq!((count(0.9, 4), count(1.1, 4)), (3, 5));
-        assert_eq!(Options::default().fitted_count("c", 4), 4);
+        assert_eq!((count(0.9, 4), count(1.1, 4), count(1.0, 4)), (3, 5, 4));
     }
 }

@@ -7,8 +7,11 @@
 use std::fmt::Write;
 
 use pagelab_analysis::figure::Series;
+use pagelab_model::parameter::{Declared, Value};
+use pagelab_model::target::Model;
 use pagelab_studies::claim::{Claim, Distance, Role, Standing, Verdict, scores};
-use pagelab_studies::{Change, Options, STUDIES, named};
+use pagelab_studies::what_if::sweep;
+use pagelab_studies::{Change, Options, STUDIES, StudyKind, named};
 
 /// Three digits: the last ones of a logarithm may differ between mathematical libraries.
 fn number(value: f64) -> String {
@@ -303,4 +306,124 @@ fn rows_to_fit_change_the_roles_and_the_parameters() {
     assert_ne!(study.parameters[0].value, other.parameters[0].value);
     let none = Options { fit: Some(vec![99]), ..Options::default() };
     assert!(dillon.study(&none).unwrap_err().to_string().contains("row 99"));
+}
+
+/// The model's figures under some values, with as few runs as a change of a model has.
+fn few_runs(kind: &StudyKind, set: Vec<(String, f64)>) -> Vec<f64> {
+    // Each claim of this one has tests of millions of references of its own.
+    let quick = |id: &str| kind.name != "gorman-2002" || id == "large-end";
+    let change = Change::Scaled("nothing", 1.0);
+    let options = Options { change, set, ..Options::default() };
+    kind.claims_that(&options, |id, _| quick(id)).unwrap().into_iter().map(|claim| claim.model).collect()
+}
+
+/// Bits, so that what is no number is equal to itself.
+fn bits(figures: Vec<f64>) -> Vec<u64> {
+    figures.into_iter().map(f64::to_bits).collect()
+}
+
+/// Values other than the default, within the range.
+fn others(declared: &Declared) -> Vec<f64> {
+    let value = declared.value.number().unwrap();
+    let near = [1.5 * value, (value / 2.0).floor(), value / 8.0, 2.0, 0.5];
+    near.into_iter().filter(|&v| v != value && declared.allows(Value::Number(v))).collect()
+}
+
+#[test]
+fn every_parameter_of_a_study_moves_a_figure() {
+    let mut idle = Vec::new();
+    for kind in STUDIES {
+        let usual = bits(few_runs(kind, Vec::new()));
+        for declared in kind.parameters(&Options::default()).unwrap() {
+            let figures = |value| bits(few_runs(kind, vec![(declared.name.to_owned(), value)]));
+            if !others(&declared).into_iter().any(|value| figures(value) != usual) {
+                idle.push(format!("{}: {}", kind.name, declared.name));
+            }
+        }
+    }
+    assert!(idle.is_empty(), "no claim depends on {idle:?}");
+}
+
+#[test]
+fn parameters_at_their_defaults_change_no_figure() {
+    for kind in STUDIES {
+        let list = kind.parameters(&Options::default()).unwrap();
+        let names: Vec<&str> = list.iter().map(|declared| declared.name).collect();
+        let unique: std::collections::BTreeSet<&str> = names.iter().copied().collect();
+        assert_eq!(names.len(), unique.len(), "{}: {names:?}", kind.name);
+        assert!(list.iter().all(|declared| declared.allows(declared.value)), "{}: {list:?}", kind.name);
+        let set = list.iter().map(|one| (one.name.to_owned(), one.value.number().unwrap())).collect();
+        assert_eq!(bits(few_runs(kind, set)), bits(few_runs(kind, Vec::new())), "{}", kind.name);
+    }
+}
+
+/// A study and the target that performs its experiment have the same machine; what is fitted is
+/// rounded in the target.
+#[test]
+fn studies_and_targets_have_the_same_defaults() {
+    for (study, target, shared) in [
+        ("irlam-1990", "sun4c-sunos403", 7),
+        ("morton-2002", "linux-2.5.27-rmap", 11),
+        ("gorman-2002", "linux-2.4.19", 7),
+        ("gorman-2002", "linux-2.4.19-rmap14a", 7),
+        ("mcdougall-2005", "solaris8-segmap", 6),
+        ("mcdougall-2007", "guest-clock", 5),
+        ("dillon-2011", "dragonfly-2011-token", 5),
+    ] {
+        let list = named(study).unwrap().parameters(&Options::default()).unwrap();
+        let of_target = Model::new(target, &[]).unwrap().parameters();
+        let mut found = 0;
+        for one in &list {
+            // The windows of the read test are a count, and those of the target a share.
+            let same = of_target.iter().find(|other| (other.name, other.unit) == (one.name, one.unit));
+            let Some(other) = same else { continue };
+            found += 1;
+            let (here, there) = (one.value.number().unwrap(), other.value.number().unwrap());
+            let fitted = matches!(one.standing, Standing::Fitted { .. });
+            let near = if fitted { (here / there - 1.0).abs() < 0.02 } else { here == there };
+            assert!(near, "{study} and model:{target}: {}: {here} and {there}", one.name);
+        }
+        assert!(found >= shared, "{study} and model:{target} share {found} parameters");
+    }
+    for kind in STUDIES {
+        let list = kind.parameters(&Options::default()).unwrap();
+        for assumption in kind.book().unwrap().assumptions {
+            let one = list.iter().find(|one| one.name == assumption.id);
+            let one = one.unwrap_or_else(|| panic!("{}: {} is no parameter", kind.name, assumption.id));
+            let value = one.value.number().unwrap();
+            assert!((value / assumption.value - 1.0).abs() < 0.01, "{}: {}", kind.name, assumption.id);
+            assert_eq!(one.unit, assumption.unit, "{}: {}", kind.name, assumption.id);
+        }
+    }
+}
+
+#[test]
+fn an_unknown_parameter_is_refused_with_those_that_claims_depend_on() {
+    let refusal = |name: &str, value: f64| {
+        let options = Options { set: vec![(name.to_owned(), value)], ..Options::default() };
+        named("irlam-1990").unwrap().claims(&options).unwrap_err().to_string()
+    };
+    let unknown = refusal("pmeg", 64.0);
+    assert!(
+        unknown.starts_with("no claim of irlam-1990 depends on a parameter 'pmeg'; must be one of pmegs")
+    );
+    assert!(unknown.ends_with("(did you mean pmegs?)"), "{unknown}");
+    assert!(refusal("pmegs", 3.0).contains("must be a whole number from 32 to 8192"));
+    assert!(refusal("locked", 120.0).contains("at least 12 pmegs"));
+}
+
+/// Fewer pmegs turn verdicts, and a sweep through the published value has the published figures
+/// there.
+#[test]
+fn a_sweep_has_the_published_figures_at_the_published_value() {
+    let kind = named("dillon-2011").unwrap();
+    let list = kind.parameters(&Options::default()).unwrap();
+    let processors = *kind.parameter(&list, "processors").unwrap();
+    let found = sweep(kind, &Options::default(), processors, &[12.0, 48.0], &|_| ()).unwrap();
+    let figures = |claims: &[Claim]| claims.iter().map(|claim| claim.model.to_bits()).collect::<Vec<_>>();
+    assert_eq!(figures(&found.points[1].1), figures(&found.usual));
+    assert_ne!(figures(&found.points[0].1), figures(&found.usual));
+    assert!(!found.turned().is_empty() && found.turned().iter().all(|n| found.moved().contains(n)));
+    let plots = found.plots();
+    assert!(plots.len() > 2 && plots[0].series.len() == Verdict::ALL.len() && plots[0].marks[0].x == 48.0);
 }

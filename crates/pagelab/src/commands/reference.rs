@@ -16,6 +16,7 @@ use pagelab_model::target::Model;
 use pagelab_reference::Pattern;
 use pagelab_reference::trace::Format;
 use pagelab_report::text::DASH;
+use pagelab_studies::{Options, STUDIES};
 
 use super::{catalogue, explain, manual, policies};
 use crate::failure::usage;
@@ -46,7 +47,7 @@ enum Part {
     Glossary,
     /// The tables that a notebook keeps of runs, and the facts about the machine.
     Notebook,
-    /// The parameters of the published systems.
+    /// The parameters of the published systems, and of the studies.
     Parameters,
     /// The patterns.
     Patterns,
@@ -122,7 +123,7 @@ fn parameters(list: Vec<Parameter>) {
     table(["parameter", "default", "meaning"], list.into_iter().map(row).collect());
 }
 
-/// The parameters of every published system.
+/// The parameters of every published system, and of every study.
 fn model_parameters() -> Result<()> {
     let parameters = |list: &[Declared]| {
         let row = |one: &Declared| {
@@ -140,6 +141,11 @@ fn model_parameters() -> Result<()> {
     for (name, help) in targets::systems() {
         say!("## {}\n\n{help}\n", code(&format!("model:{name}")));
         parameters(&Model::new(name, &[]).map_err(|error| usage(error.to_string()))?.parameters());
+        say!();
+    }
+    for study in STUDIES {
+        say!("## {}\n\n{}\n", code(&format!("reproduce {} --set", study.name)), study.title);
+        parameters(&study.parameters(&Options::default())?);
         say!();
     }
     Ok(())

@@ -3,6 +3,7 @@
 //! counts).
 
 pub mod tables;
+mod what_if;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -27,7 +28,7 @@ use crate::progress::Work;
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
-    before_help = "Examples:\n  pagelab reproduce                            # every claim of every study\n  pagelab reproduce mcdougall-2005 --on host   # one study, and this machine\n  pagelab reproduce --html studies.html        # the same with charts\n  pagelab reproduce irlam-1990 --without more-pmegs\n  pagelab reproduce morton-2002 --ranges\n"
+    before_help = "Examples:\n  pagelab reproduce                            # every claim of every study\n  pagelab reproduce mcdougall-2005 --on host   # one study, and this machine\n  pagelab reproduce --html studies.html        # the same with charts\n  pagelab reproduce irlam-1990 --without more-pmegs\n  pagelab reproduce irlam-1990 --set pmegs=64\n  pagelab reproduce morton-2002 --sweep slab=0..400 --html slab.html\n"
 )]
 pub struct Arguments {
     /// The study; without one, all of them as one table of claims
@@ -53,6 +54,14 @@ pub struct Arguments {
     /// times for each of them
     #[arg(long, requires = "paper")]
     ranges: bool,
+    /// Judge the claims with another value of a parameter, and show the model figures and verdicts
+    /// that differ; the study's table of parameters names them. May be repeated
+    #[arg(long, value_name = "NAME=VALUE", requires = "paper", conflicts_with_all = ["on", "ranges"])]
+    set: Vec<what_if::Given>,
+    /// Judge the claims at values of a parameter from A to B, 8 or N of them; --html plots the
+    /// verdicts and the model figures against the parameter
+    #[arg(long, value_name = "NAME=A..B[/N]", requires = "paper", conflicts_with_all = ["on", "ranges"])]
+    sweep: Option<what_if::Range>,
     /// The seed of every random choice
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
@@ -80,18 +89,19 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     if let Some(error) = failure.take_if(|error| is_interrupted(error)) {
         return Err(error);
     }
-    let here = newest(&kinds, context)?;
     let change = arguments.without.clone().map_or(Change::None, Change::Without);
-    let options = Options { seed: arguments.seed, fit: arguments.fit.clone(), here, change };
+    let options = Options { seed: arguments.seed, fit: arguments.fit.clone(), change, ..Options::default() };
+    if let (Some(kind), true) = (arguments.paper, !arguments.set.is_empty() || arguments.sweep.is_some()) {
+        return what_if::run(kind, arguments, options, context);
+    }
+    let here = newest(&kinds, context)?;
+    let options = Options { here, ..options };
     let work = Work::new("reproducing", context.quiet);
     let mut studies = Vec::new();
     for (n, kind) in kinds.iter().enumerate() {
         let at = |part: f64| work.at((n as f64 + part) / kinds.len() as f64);
         at(0.0);
-        let mut study = kind.study(&options).map_err(|error| match error {
-            StudyError::Ablation { .. } | StudyError::Fit(_) => usage(error.to_string()),
-            other => other.into(),
-        })?;
+        let mut study = kind.study(&options).map_err(refused)?;
         if arguments.ranges {
             study.ranges = ranges(kind, &options, &at)?;
         }
@@ -126,6 +136,16 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     match failure {
         None => Ok(ExitCode::SUCCESS),
         Some(error) => Err(error),
+    }
+}
+
+/// What was asked wrongly, or went wrong.
+fn refused(error: StudyError) -> anyhow::Error {
+    match error {
+        StudyError::Ablation { .. } | StudyError::Fit(_) | StudyError::Parameter(_) => {
+            usage(error.to_string())
+        }
+        other => other.into(),
     }
 }
 

@@ -73,3 +73,75 @@ fn the_published_systems_are_targets() {
     }
     lab.shows("targets", &["model:sun4c-sunos403", "model:solaris10-segkpm"]);
 }
+
+/// A model lists its parameters, and takes each as an option of the target; the record names what
+/// was changed.
+#[test]
+fn a_published_system_takes_its_parameters() {
+    let lab = Lab::new();
+    lab.shows(
+        "targets sun4c-sunos403",
+        &["pmegs", "32 to 8192", "documented: NetBSD", "--on model:sun4c-sunos403,pmegs="],
+    );
+    let listed = lab.json("targets model:sun4c-sunos403 --json");
+    let parameters = listed["target"]["parameters"].as_array().unwrap();
+    assert_eq!(parameters[0]["name"], "pmegs");
+    assert_eq!((&parameters[0]["default"], &parameters[0]["range"][0]), (&"128".into(), &32.0.into()));
+    lab.shows("targets lru", &["seek", "pagelab policies"]);
+    lab.refuses("targets sun4c", 2, &["pagelab targets"]);
+    let run = |name: &str, options: &str| {
+        let target = format!("model:sun4c-sunos403{options}");
+        let vmtest = "--sizes 2M,16M --mapping shared --passes 100 --seconds 3600";
+        lab.ok(&format!("run vmtest --name {name} --on {target} {vmtest}"));
+        let shown = lab.json(&format!("show {name} --json"));
+        shown["run"].to_string()
+    };
+    let half = run("half", ",pmegs=64");
+    assert!(half.contains("model:sun4c-sunos403,pmegs=64"), "{half}");
+    let usual = run("usual", ",pmegs=128,seed=1");
+    assert!(usual.contains("model:sun4c-sunos403\"") && !usual.contains("pmegs=128"), "{usual}");
+    let refused = "run vmtest --on model:sun4c-sunos403";
+    lab.refuses(&format!("{refused},pmeg=64"), 2, &["has no parameter 'pmeg'", "did you mean pmegs?"]);
+    lab.refuses(&format!("{refused},pmegs=9"), 2, &["pmegs=9: must be a whole number from 32 to 8192"]);
+}
+
+/// Another value of a parameter turns verdicts, and says that the conditions are not the published
+/// ones.
+#[test]
+fn a_study_is_judged_with_other_values_of_its_parameters() {
+    let lab = Lab::new();
+    let said = joined(&lab.ok("reproduce dillon-2011 --set processors=12"));
+    assert!(said.contains("Not the published conditions: processors is 12 instead of 48."), "{said}");
+    assert!(said.contains("reproduced → ") && said.contains("Published conditions: Reproduced: "), "{said}");
+    let found = lab.json("reproduce dillon-2011 --set processors=12 --json");
+    let found = &found["what_if"];
+    assert_eq!((&found["set"][0]["value"], &found["set"][0]["published"]), (&12.0.into(), &48.0.into()));
+    let turned =
+        |claim: &&serde_json::Value| claim["verdict"]["as_set"] != claim["verdict"]["published_conditions"];
+    assert!(found["claims"].as_array().unwrap().iter().filter(turned).count() > 0);
+    lab.refuses(
+        "reproduce dillon-2011 --set pmegs=64",
+        2,
+        &["no claim of dillon-2011 depends", "processors"],
+    );
+    lab.refuses("reproduce dillon-2011 --set processors=0", 2, &["from 1 to 1024"]);
+    lab.refuses("reproduce --set processors=12", 2, &["STUDY"]);
+}
+
+/// A sweep has a row for each value, and a page with the verdicts against the parameter.
+#[test]
+fn a_study_is_judged_along_a_range() {
+    let lab = Lab::new();
+    let said = joined(&lab.ok("reproduce dillon-2011 --sweep processors=12..48/3 --html sweep.html"));
+    assert!(said.contains("processors from 12 to 48 instead of 48"), "{said}");
+    assert!(said.contains("Claims whose verdict differs at some value"), "{said}");
+    let page = std::fs::read_to_string(lab.path("sweep.html")).unwrap();
+    assert!(
+        page.contains("Claims by verdict against processors") && page.matches("class=\"plot\"").count() > 2
+    );
+    let found = lab.json("reproduce dillon-2011 --sweep processors=12..48/3 --json");
+    let points = found["sweep"]["points"].as_array().unwrap();
+    let values: Vec<_> = points.iter().map(|point| point["value"].as_f64().unwrap()).collect();
+    assert_eq!(values, [12.0, 24.0, 48.0]);
+    lab.refuses("reproduce dillon-2011 --sweep processors=12", 2, &["NAME=A..B"]);
+}

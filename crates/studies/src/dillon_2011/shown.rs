@@ -9,7 +9,7 @@ use pagelab_model::locks::network::{Locks, simulate};
 use pagelab_model::locks::{ALONE, Outcome, Token};
 
 use super::*;
-use crate::claim::{Parameter, columns, parameters, study_plot};
+use crate::claim::{Parameter, columns, facts, study_plot};
 use crate::here::{self, Live, at};
 
 /// Real times of the builds of a kernel or a world, each machine's before and after the patch.
@@ -180,10 +180,9 @@ pub(super) fn finer(parameters: &Parameters, seed: u64, rows: &[Row]) -> (Table,
 }
 
 pub(super) fn jobs_plot(parameters: &Parameters, rows: &[Row]) -> Plot {
+    let kernel = rows.iter().find(|row| row.big && !row.world).unwrap_or(&rows[0]);
     let model = |token: Token| {
-        let real = |jobs: u32| {
-            perform(&Row { jobs, copies: 1, world: false, big: true, ..rows[0].clone() }, token).real
-        };
+        let real = |jobs: u32| perform(&Row { jobs, copies: 1, ..kernel.clone() }, token).real;
         [1u32, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48].map(|jobs| (f64::from(jobs), real(jobs))).to_vec()
     };
     let series = by_patch(parameters, rows, |row| row.real, model);
@@ -238,34 +237,10 @@ pub(super) fn paths() -> Table {
     table
 }
 
-pub(super) fn parameter_list(
-    parameters: &Parameters,
-    spun: Spun,
-    own: f64,
-    asked: &[usize],
-) -> Vec<Parameter> {
-    let rows = asked.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let [real, system] = ["real", "system"].map(|which| format!("{which} times of rows {rows}"));
-    parameters! {
-        "work under vm_token before the patch", 100.0 * parameters.before, "%",
-            fitted(real.as_str()) as "before";
-        "work under what all share after it: vmobj_token and the page queues' locks", 100.0 * parameters.after, "%",
-            fitted(real.as_str()) as "after";
-        "by which each waiter lengthens a hold", 100.0 * parameters.slowing, "%", fitted(real.as_str()) as "slowing";
-        "waits spun before the patch: system time; the rest is idle", 100.0 * spun.before, "%",
-            fitted(system.as_str()) as "spun-before";
-        "and after it", 100.0 * spun.after, "%", fitted(system.as_str()) as "spun-after";
+pub(super) fn parameter_list(declared: &[Declared], own: f64) -> Vec<Parameter> {
+    let facts = facts! {
         "the work's own system time on monster", own, "× test29's",
             derived("row 13 (monster, four jobs, after), less what is spun there, through row 14");
-        "buildkernel, one job", KERNEL_SERIAL, "s", documented("Dillon 2011");
-        "buildkernel, parallel work", KERNEL_PARALLEL, "s",
-            derived("277 s user and the work's own system time of row 13, less 45 s");
-        "buildworld, one job", WORLD_SERIAL, "s",
-            derived("rows 10 and 11: S + (4,077 − S)/4 = 1,770 s, 1.5 times as long");
-        "buildworld, parallel work", WORLD_PARALLEL, "s",
-            derived("rows 10 and 11: user and system time less the serial part, 1.5 times");
-        "processor of test29", SPEED, "×", derived("2.8 GHz against 1.9");
-        "phases of each kind", f64::from(PHASES), "",
-            assumed("only with four builds does it matter that there are many");
-    }
+    };
+    Parameter::of(declared).into_iter().chain(facts).collect()
 }

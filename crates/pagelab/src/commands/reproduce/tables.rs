@@ -4,12 +4,12 @@
 use pagelab_report::text::{self, DASH};
 use pagelab_report::{Section, TextTable};
 use pagelab_studies::claim::{
-    Assumption, Claim, Distance, End, Range, Role, Score, Standing, Study, Tolerance, Verdict, scores,
+    Assumption, Claim, Distance, End, Range, Role, Score, Study, Tolerance, Verdict, scores,
 };
 use pagelab_studies::ranges::SEARCHED;
 
 /// A figure in its unit.
-fn figure(number: f64, unit: &str) -> String {
+pub fn figure(number: f64, unit: &str) -> String {
     format!("{} {unit}", text::count(number)).trim_end().to_owned()
 }
 
@@ -36,17 +36,21 @@ fn asked(claim: &Claim) -> String {
     }
 }
 
-/// The cells of a claim.
-fn row(claim: &Claim) -> Vec<String> {
-    let published = match (&claim.words, claim.published) {
+/// What was published.
+pub fn published(claim: &Claim) -> String {
+    match (&claim.words, claim.published) {
         (Some(words), _) => words.clone(),
         (None, Some(number)) => figure(number, &claim.unit),
         (None, None) => DASH.to_owned(),
-    };
+    }
+}
+
+/// The cells of a claim.
+fn row(claim: &Claim) -> Vec<String> {
     let detail = claim.detail.as_ref().map_or_else(String::new, |detail| format!(" ({detail})"));
     vec![
         claim.what.clone(),
-        published,
+        published(claim),
         figure(claim.model, &claim.unit) + &detail,
         distance(claim),
         asked(claim),
@@ -212,9 +216,11 @@ pub fn parameters(study: &Study) -> TextTable {
     };
     let rows = study.parameters.iter().map(|p| {
         let value = format!("{} {}", text::count(p.value), p.unit);
-        vec![p.name.to_owned(), value, survive(p.constant), standing(&p.standing)]
+        let set = p.set.unwrap_or(DASH).to_owned();
+        vec![p.name.to_owned(), set, value, survive(p.constant), p.standing.to_string()]
     });
-    let mut table = TextTable::new("Parameters", ["parameter", "value", "survive ±10%", "from"], rows);
+    let mut table =
+        TextTable::new("Parameters", ["parameter", "--set", "value", "survive ±10%", "from"], rows);
     if !study.sensitivity.is_empty() {
         table.remarks.push(
             "Survive ±10%: reproduced held-out claims that are still reproduced with 10% less and with 10% more of the \
@@ -300,16 +306,6 @@ pub fn ablations(study: &Study) -> TextTable {
     };
     let headings = ["ablation", "what it takes away", "claims that must fail"];
     TextTable::new("Ablations (--without)", headings, study.ablations.iter().map(row))
-}
-
-/// Where a parameter's value comes from, in words.
-pub fn standing(standing: &Standing) -> String {
-    match standing {
-        Standing::Documented { source } => format!("documented: {source}"),
-        Standing::Derived { from } => format!("derived: {from}"),
-        Standing::Fitted { on } => format!("fitted to {on}"),
-        Standing::Assumed { why } => format!("assumed: {why}"),
-    }
 }
 
 /// The score of each study by role: reproduced claims of all that are counted.
