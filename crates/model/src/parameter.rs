@@ -215,7 +215,8 @@ impl Declared {
             }
             other => other,
         };
-        format!("{} {}", self.written(value), self.unit).trim_end().to_owned()
+        let space = if self.unit == "%" { "" } else { " " };
+        format!("{}{space}{}", self.written(value), self.unit).trim_end().to_owned()
     }
 
     /// Its range in words.
@@ -361,7 +362,7 @@ pub struct Seed(pub u64);
 
 /// Its parameter.
 pub const SEED: &[Parameter<Seed>] = parameter_table! {
-    whole "seed" "" [0.0, 1e9] "what every random choice follows from", assumed("any will do"), (0);
+    whole "seed" "" [0.0, 1e9] "seed of every random choice", assumed("any will do"), (0);
 };
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ pub(super) struct Locked {
     kernel: Build,
 }
 
-const RATES: &str = "a process alone makes 35,000 faults a second; the commits give the ceilings: 225,000 under one \
+const RATES: &str = "a process alone makes 35,000 faults per second; the commits give the ceilings: 225,000 under one \
                      token, 900,000 when the page queues were divided";
 const BUILDS: &str = "the builds of the study";
 

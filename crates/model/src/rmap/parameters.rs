@@ -25,8 +25,8 @@ pub const KERNEL: &[Parameter<KernelCosts>] = parameter_table! {
     number "copied" "ns" [0.0, 1000000.0] "an entry copied by fork", derived(PROFILE), (copied);
     number "dropped" "ns" [0.0, 1000000.0] "an entry dropped by exec or exit", derived(PROFILE), (dropped);
     number "touched" "ns" [0.0, 1000000.0] "a first touch of a page", derived(PROFILE), (touched);
-    number "fresh" "ns" [0.0, 1000000.0] "what a fresh page costs more", derived(PROFILE), (fresh);
+    number "fresh" "ns" [0.0, 1000000.0] "additional cost of a fresh page", derived(PROFILE), (fresh);
     number "protected" "ns" [0.0, 1000000.0] "a write to a protected page", derived(PROFILE), (protected);
     number "fork" "ns" [0.0, 100000000.0] "a fork with its exit, or an exec, besides",
-        derived("the same profile: what no listed function has, over forks and execs"), (call);
+        derived("the same profile: the share of no listed function, over forks and execs"), (call);
 };

@@ -127,7 +127,10 @@ fn parameters(list: Vec<Parameter>) {
 fn model_parameters() -> Result<()> {
     let parameters = |list: &[Declared]| {
         let row = |one: &Declared| {
-            let unit = if one.unit.is_empty() { String::new() } else { format!(" {}", one.unit) };
+            let unit = match one.unit {
+                "" | "%" => one.unit.to_owned(),
+                unit => format!(" {unit}"),
+            };
             [
                 code(one.name),
                 one.shown(one.value),
