@@ -1,46 +1,102 @@
-//! What the page cache holds of a file: cachestat(2), kernel 6.5 and later, else mincore(2).
+//! Pages of a file in the page cache: cachestat(2), kernel 6.5 and later, else mincore(2).
+//!
+//! Either shows nothing of a file that the caller neither owns nor may write. mincore(2) says then
+//! that every page is there (since 5.2), so its answer is asked for only of files whose pages it
+//! shows.
 
 use std::fs::File;
+use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 
+use crate::files::is_capable;
 use crate::region::{Region, page_size};
 
 /// The number of the system call, the same on every architecture.
 const CACHESTAT: libc::c_long = 451;
+
+/// Bytes that are mapped at a time.
+pub(crate) const WINDOW: u64 = 256 << 20;
 
 /// Pages of a range of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cached {
     /// In the cache.
     pub pages: u64,
+    /// Of these, changed and not yet written. `None` from mincore.
+    pub dirty: Option<u64>,
+    /// Of these, being written. `None` from mincore.
+    pub writeback: Option<u64>,
     /// Evicted not long ago: reading them now is a refault. `None` from mincore.
     pub recently_evicted: Option<u64>,
 }
 
 /// That of the first `bytes` bytes; `None` when the kernel says nothing.
 pub fn of(file: &File, bytes: u64) -> Option<Cached> {
-    cachestat(file, bytes).or_else(|| mincore(file, bytes))
+    match cachestat(file, 0, bytes) {
+        Ok(found) => Some(found),
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => None,
+        Err(_) => by_mincore(file, bytes),
+    }
 }
 
-fn cachestat(file: &File, bytes: u64) -> Option<Cached> {
-    let range = [0_u64, bytes];
+/// The cached pages of `bytes` bytes from `offset` on, 0 bytes for all that follow.
+///
+/// # Errors
+/// When the kernel has no cachestat(2), or hides the file's pages from the caller.
+pub fn in_range(file: &File, offset: u64, bytes: u64) -> io::Result<u64> {
+    cachestat(file, offset, bytes).map(|found| found.pages)
+}
+
+fn cachestat(file: &File, offset: u64, bytes: u64) -> io::Result<Cached> {
+    let range = [offset, bytes];
     // cached, dirty, under writeback, evicted, recently evicted
     let mut found = [0_u64; 5];
     // SAFETY: the range has two words and the answer five, as the kernel defines them.
     let result = unsafe { libc::syscall(CACHESTAT, file.as_raw_fd(), range.as_ptr(), found.as_mut_ptr(), 0) };
-    (result == 0).then_some(Cached { pages: found[0], recently_evicted: Some(found[4]) })
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let [pages, dirty, writeback, _, recently_evicted] = found;
+    let [dirty, writeback, recently_evicted] = [dirty, writeback, recently_evicted].map(Some);
+    Ok(Cached { pages, dirty, writeback, recently_evicted })
 }
 
-fn mincore(file: &File, bytes: u64) -> Option<Cached> {
-    let pages = bytes as usize / page_size();
-    let region = Region::part(file, 0, pages).ok()?;
-    let mut present = vec![0_u8; pages];
+/// The same from mincore(2) alone, which also sees through an overlay to the file below.
+pub fn by_mincore(file: &File, bytes: u64) -> Option<Cached> {
+    if !shows_pages(file) {
+        return None;
+    }
+    let mut pages = 0;
+    let mut from = 0;
+    while from < bytes {
+        let here = (bytes - from).min(WINDOW);
+        let region = Region::part_to_end(file, from, here).ok()?;
+        pages += resident(&region)?.iter().filter(|&&page| page & 1 != 0).count() as u64;
+        from += here;
+    }
+    Some(Cached { pages, ..Cached::default() })
+}
+
+/// A byte for each page of a mapping of a file, whose lowest bit says whether the cache has it.
+pub(crate) fn resident(region: &Region) -> Option<Vec<u8>> {
+    let mut present = vec![0_u8; region.pages()];
+    let bytes = region.pages() * page_size();
     // SAFETY: the range is the mapping, the vector has a byte for each page of it.
-    let result = unsafe { libc::mincore(region.base().cast(), pages * page_size(), present.as_mut_ptr()) };
-    (result == 0).then(|| Cached {
-        pages: present.iter().filter(|&&p| p & 1 != 0).count() as u64,
-        recently_evicted: None,
-    })
+    let result = unsafe { libc::mincore(region.base().cast(), bytes, present.as_mut_ptr()) };
+    (result == 0).then_some(present)
+}
+
+/// Whether mincore(2) tells the caller the truth about the file (`can_do_mincore` of mm/mincore.c).
+fn shows_pages(file: &File) -> bool {
+    /// linux/capability.h
+    const CAP_FOWNER: u32 = 3;
+    let own = file.metadata().is_ok_and(|found| found.uid() == rustix::process::geteuid().as_raw());
+    let writable = || {
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        rustix::fs::access(path, rustix::fs::Access::WRITE_OK).is_ok()
+    };
+    own || is_capable(CAP_FOWNER) || writable()
 }
 
 #[cfg(test)]
@@ -51,11 +107,14 @@ mod tests {
     #[test]
     fn both_interfaces_see_written_pages() {
         let mut file = tempfile::tempfile().unwrap();
-        let bytes = 8 * page_size();
+        let bytes = 8 * page_size() + 1;
         file.write_all(&vec![1; bytes]).unwrap();
-        assert_eq!(mincore(&file, bytes as u64).unwrap().pages, 8);
-        if let Some(found) = cachestat(&file, bytes as u64) {
-            assert_eq!(found.pages, 8);
+        assert_eq!(by_mincore(&file, bytes as u64).unwrap().pages, 9, "also the last, which is not full");
+        assert_eq!(by_mincore(&file, 0).unwrap().pages, 0);
+        if let Ok(found) = cachestat(&file, 0, bytes as u64) {
+            assert_eq!(found.pages, 9);
+            assert_eq!(in_range(&file, 0, 0).unwrap(), 9, "all of it");
+            assert_eq!(in_range(&file, 7 * page_size() as u64, 0).unwrap(), 2);
         }
     }
 }

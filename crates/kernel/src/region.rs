@@ -123,6 +123,19 @@ impl Region {
         Self::new(base.cast(), pages)
     }
 
+    /// Maps `bytes` bytes of `file` from `offset` on, shared, for reading; the last page may be a
+    /// part of one. Another process may truncate the file meanwhile: nobody may touch the mapping.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub(crate) fn part_to_end(file: &File, offset: u64, bytes: u64) -> io::Result<Self> {
+        let pages = usize::try_from(bytes).map_err(io::Error::other)?.div_ceil(page_size());
+        let (length, protection) = (length(pages)?, ProtFlags::READ);
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let base = unsafe { mmap(ptr::null_mut(), length, protection, MapFlags::SHARED, file, offset)? };
+        Self::new(base.cast(), pages)
+    }
+
     fn new(base: *mut u8, pages: usize) -> io::Result<Self> {
         let base = NonNull::new(base).ok_or_else(|| io::Error::other("mapped at address 0"))?;
         let page_size = page_size();

@@ -3,6 +3,7 @@
 
 pub mod capped;
 pub mod doctor;
+pub mod files;
 pub mod iostat;
 pub mod memstat;
 pub mod prstat;

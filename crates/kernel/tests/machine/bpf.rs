@@ -9,6 +9,8 @@ use pagelab_kernel::bpf::pages::Pages;
 use pagelab_kernel::bpf::tasks::Tasks;
 use pagelab_testing::{Need, ROOT, Test, tests};
 
+use crate::DISK;
+
 pub fn tests() -> Vec<Test> {
     tests! {
         a_threads_calls_and_lock_waits_are_counted: TASKS;
@@ -23,17 +25,6 @@ const TASKS: Need =
 /// The tracepoints of the page cache can be counted.
 const PAGES: Need =
     Need { name: "bpf", on: &[&ROOT], met: || Pages::start().map(drop).map_err(|e| e.to_string()) };
-
-/// A file system that can drop a file from memory.
-const DISK: Need = Need {
-    name: "disk",
-    on: &[],
-    met: || {
-        const TMPFS: i64 = 0x0102_1994;
-        let kind = rustix::fs::statfs("/var/tmp").map_err(|e| format!("/var/tmp: {e}"))?.f_type;
-        if kind as i64 == TMPFS { Err("/var/tmp is a tmpfs".into()) } else { Ok(()) }
-    },
-};
 
 fn a_threads_calls_and_lock_waits_are_counted() {
     let tasks = Tasks::start().unwrap();

@@ -1,0 +1,67 @@
+//! The files that a process has open or mapped, by the links that the kernel shows of them: those
+//! lead to files without a name and to those of other mount namespaces, too.
+
+use std::collections::HashSet;
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
+
+use pagelab_counters::Root;
+use pagelab_counters::views::files::Reason;
+use pagelab_procfs::addresses;
+
+use super::{Asker, FileSystem};
+
+/// The processes.
+pub fn all() -> Vec<u64> {
+    Root::live().list_numbers("proc")
+}
+
+/// Asks for every file that the process has open or mapped. Of one that ends meanwhile, or that this
+/// user may not look at, there are none.
+pub fn ask(process: u64, asker: &mut Asker) {
+    let folder = format!("/proc/{process}");
+    for entry in fs::read_dir(format!("{folder}/fd")).into_iter().flatten().flatten() {
+        ask_link(&entry.path(), asker);
+    }
+    let maps = crate::files::text(format!("{folder}/maps")).unwrap_or_default();
+    let mut mapped = HashSet::new();
+    for line in maps.lines() {
+        let mut words = line.split_ascii_whitespace().skip(3);
+        let (Some(range), Some(device), Some(inode)) = (addresses(line), words.next(), words.next()) else {
+            continue;
+        };
+        // Most files are mapped in several parts, one after the other.
+        if inode != "0" && mapped.insert((device, inode)) {
+            let link = format!("{folder}/map_files/{:x}-{:x}", range.start, range.end);
+            ask_link(Path::new(&link), asker);
+        }
+    }
+}
+
+fn ask_link(link: &Path, asker: &mut Asker) {
+    // Looks at the file without opening it: a device may do something when it is opened.
+    let Ok(found) = fs::metadata(link) else { return };
+    if !found.is_file() || !asker.is_new(found.dev(), found.ino()) {
+        return;
+    }
+    let Ok(name) = fs::read_link(link) else { return };
+    let whole = || name.to_string_lossy().into_owned();
+    let directory = name.parent().filter(|_| name.is_absolute()).unwrap_or(&name).to_string_lossy();
+    match opened(link) {
+        Ok(file) => match FileSystem::of(&file) {
+            FileSystem::Pseudo => {}
+            of => asker.ask_new(&file, found.len(), of, &directory, whole),
+        },
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(_) => asker.looked.leave_out(Reason::UnreadableFile, whole),
+    }
+}
+
+fn opened(link: &Path) -> std::io::Result<File> {
+    let open = |flags: i32| OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | flags).open(link);
+    open(libc::O_NOATIME).or_else(|error| match error.raw_os_error() {
+        Some(libc::EPERM) => open(0),
+        _ => Err(error),
+    })
+}

@@ -1,0 +1,181 @@
+//! The page frames that hold a file's cached pages, and what the kernel says of each: who maps it
+//! (`/proc/kpagecount`), whether it is on the active list (`/proc/kpageflags`). Needs root.
+//!
+//! A frame's number is known of mapped pages alone (`/proc/self/pagemap`), so the cached pages are
+//! mapped for a moment. That must change nothing that reclaim looks at:
+//!
+//! - The kernel itself copies a byte of the pages, as of the buffer of a write(2), for a file may
+//!   become shorter meanwhile. MADV_POPULATE_READ would mark the pages as accessed.
+//! - The mapping is one for random access meanwhile, for which the kernel starts no read-ahead.
+//! - It is one for sequential access when it is removed: the kernel marks no page of it as accessed.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::FileExt;
+
+use rustix::mm::{Advice, madvise};
+
+use crate::lifetime::in_memory;
+use crate::page_cache::{self, WINDOW};
+use crate::region::{Region, page_size};
+
+/// Documentation/admin-guide/mm/pagemap.rst.
+const PRESENT: u64 = 1 << 63;
+const FRAME: u64 = (1 << 55) - 1;
+/// include/uapi/linux/kernel-page-flags.h.
+const ACTIVE: u64 = 1 << 6;
+/// Frames that lie no further apart are read at once.
+const GAP: u64 = 64;
+/// Cached pages around a fault that the kernel maps too (`fault_around_bytes`).
+const AROUND: usize = 16;
+const ENTRY: usize = 8;
+
+/// Pages of a file whose frames were looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Frames {
+    /// Pages looked at.
+    pub pages: u64,
+    /// Of these, mapped by a process.
+    pub mapped: u64,
+    /// Of these, on the active list; `None` where the kernel sorts pages into generations (MGLRU),
+    /// which no file shows.
+    pub active: Option<u64>,
+}
+
+/// Looks at the frames of files.
+#[derive(Debug)]
+pub struct FrameReader {
+    pagemap: File,
+    flags: File,
+    counts: File,
+    /// Takes the bytes that are copied.
+    sink: File,
+    generations: bool,
+    bytes: Vec<u8>,
+}
+
+impl FrameReader {
+    /// Opens the kernel's files.
+    ///
+    /// # Errors
+    /// When the caller may not read them, or the kernel has none.
+    pub fn open() -> io::Result<Self> {
+        let (flags, counts) = (File::open("/proc/kpageflags")?, File::open("/proc/kpagecount")?);
+        let pagemap = File::open("/proc/self/pagemap")?;
+        let sink = in_memory("pagelab-frames")?;
+        Ok(Self { pagemap, flags, counts, sink, generations: has_generations(), bytes: Vec::new() })
+    }
+
+    /// Looks at the cached pages of the first `bytes` bytes of `file`.
+    ///
+    /// # Errors
+    /// When the file cannot be mapped.
+    pub fn look(&mut self, file: &File, bytes: u64) -> io::Result<Frames> {
+        let mut found = Frames { active: (!self.generations).then_some(0), ..Frames::default() };
+        let mut from = 0;
+        while from < bytes {
+            let here = (bytes - from).min(WINDOW);
+            // Most of a large file may not be cached; without cachestat(2) every page is asked for.
+            if page_cache::in_range(file, from, here).unwrap_or(1) > 0 {
+                self.look_at(&Region::part_to_end(file, from, here)?, &mut found)?;
+            }
+            from += here;
+        }
+        Ok(found)
+    }
+
+    fn look_at(&mut self, region: &Region, found: &mut Frames) -> io::Result<()> {
+        let present = page_cache::resident(region).ok_or_else(io::Error::last_os_error)?;
+        advise(region, 0, region.pages(), Advice::Random)?;
+        let mut first = 0;
+        for run in present.chunk_by(|a, b| a & 1 == b & 1) {
+            if run[0] & 1 == 1 {
+                self.look_at_run(region, first, run.len(), found)?;
+            }
+            first += run.len();
+        }
+        advise(region, 0, region.pages(), Advice::Sequential)
+    }
+
+    /// Maps a page, and reads it where it has left the cache since; one behind the end of a file that
+    /// became shorter stays unmapped.
+    fn map(&self, region: &Region, page: usize) {
+        // SAFETY: the page is within the mapping; the kernel reads it, and refuses where there is none.
+        unsafe {
+            let from = region.base().add(page * page_size()).cast();
+            libc::pwrite(self.sink.as_raw_fd(), from, 1, 0);
+        }
+    }
+
+    fn look_at_run(
+        &mut self,
+        region: &Region,
+        first: usize,
+        pages: usize,
+        found: &mut Frames,
+    ) -> io::Result<()> {
+        let page = region.base() as usize / page_size() + first;
+        (0..pages)
+            .filter(|at| (page + at) % AROUND == 0 || *at == 0)
+            .for_each(|at| self.map(region, first + at));
+        let mut frames = Vec::with_capacity(pages);
+        let mut absent = Vec::new();
+        for (at, entry) in entries(&self.pagemap, page as u64, pages, &mut self.bytes)?.enumerate() {
+            if is_present(entry) { frames.push(entry & FRAME) } else { absent.push(at) }
+        }
+        for at in absent {
+            self.map(region, first + at);
+            let mut found = entries(&self.pagemap, (page + at) as u64, 1, &mut self.bytes)?;
+            frames.extend(found.find(|&entry| is_present(entry)).map(|entry| entry & FRAME));
+        }
+        frames.sort_unstable();
+        found.pages += frames.len() as u64;
+        for group in frames.chunk_by(|a, b| b - a < GAP) {
+            let (start, end) = (group[0], group[group.len() - 1]);
+            let length = (end - start + 1) as usize;
+            let counts: Vec<u64> = entries(&self.counts, start, length, &mut self.bytes)?.collect();
+            let of = |frame: u64| (frame - start) as usize;
+            // One of its mappings is this one.
+            let mapped = |frame: &&u64| counts.get(of(**frame)).is_some_and(|&count| count > 1);
+            found.mapped += group.iter().filter(mapped).count() as u64;
+            if let Some(active) = &mut found.active {
+                let flags: Vec<u64> = entries(&self.flags, start, length, &mut self.bytes)?.collect();
+                let is_active = |frame: &&u64| flags.get(of(**frame)).is_some_and(|bits| bits & ACTIVE != 0);
+                *active += group.iter().filter(is_active).count() as u64;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_present(entry: u64) -> bool {
+    entry & PRESENT != 0 && entry & FRAME != 0
+}
+
+/// Whether reclaim sorts pages into generations.
+fn has_generations() -> bool {
+    let text = std::fs::read_to_string("/sys/kernel/mm/lru_gen/enabled").unwrap_or_default();
+    let digits = text.trim().trim_start_matches("0x");
+    u64::from_str_radix(digits, 16).is_ok_and(|enabled| enabled & 1 == 1)
+}
+
+/// Entries of one of the kernel's page files from `first` on.
+fn entries<'a>(
+    file: &File,
+    first: u64,
+    count: usize,
+    bytes: &'a mut Vec<u8>,
+) -> io::Result<impl Iterator<Item = u64> + use<'a>> {
+    bytes.resize(bytes.len().max(count * ENTRY), 0);
+    let read = file.read_at(&mut bytes[..count * ENTRY], first * ENTRY as u64)?;
+    Ok(bytes[..read].as_chunks::<ENTRY>().0.iter().map(|entry| u64::from_ne_bytes(*entry)))
+}
+
+fn advise(region: &Region, first: usize, pages: usize, advice: Advice) -> io::Result<()> {
+    // SAFETY: the range is within the mapping; neither advice changes its contents.
+    unsafe {
+        madvise(region.base().add(first * page_size()).cast(), pages * page_size(), advice)?;
+    }
+    Ok(())
+}
