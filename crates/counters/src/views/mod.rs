@@ -1,6 +1,7 @@
 //! What an administrator looks at, computed from snapshots. Nothing here reads a file: each view
 //! says what it needs as a [`Selection`], and its formulas stand beside its columns.
 
+pub mod cachestat;
 pub mod capped;
 pub mod doctor;
 pub mod files;

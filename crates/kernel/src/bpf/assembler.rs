@@ -22,6 +22,11 @@ pub(super) const MAP_UPDATE: i32 = 2;
 pub(super) const MAP_DELETE: i32 = 3;
 pub(super) const CLOCK: i32 = 5;
 pub(super) const CURRENT: i32 = 14;
+pub(super) const CURRENT_NAME: i32 = 16;
+pub(super) const READ_KERNEL: i32 = 113;
+pub(super) const READ_KERNEL_TEXT: i32 = 115;
+/// The calling task's structure. Since 5.11.
+pub(super) const CURRENT_TASK: i32 = 158;
 
 /// Tells [`MAP_UPDATE`] to leave what is there.
 pub(super) const IF_ABSENT: i32 = 1;
@@ -33,6 +38,8 @@ pub(super) enum If {
     Not = 0x50,
     /// Of signed numbers.
     AtMost = 0xd0,
+    Below = 0xa0,
+    AtLeast = 0x30,
 }
 
 /// A program being written.
@@ -96,6 +103,59 @@ impl Assembler {
         self.emit(0x6f, to, from, 0, 0)
     }
 
+    /// `to &= from`.
+    pub(super) fn and(&mut self, to: Register, from: Register) -> &mut Self {
+        self.emit(0x5f, to, from, 0, 0)
+    }
+
+    /// `to = 0`, in a way that the kernel's check of programs does not see: for it the number is
+    /// unknown, as it is after a turn of a loop, so that it does not go through each turn again.
+    pub(super) fn zero(&mut self, to: Register, unknown: Register) -> &mut Self {
+        self.copy(to, unknown).emit(0xaf, to, to, 0, 0)
+    }
+
+    /// `to` = eight bytes of the frame, of which that check does not know any more that they are
+    /// these: what it learns of them in one turn of a loop does not make the next another one.
+    pub(super) fn load_apart(&mut self, to: Register, place: i16) -> &mut Self {
+        self.load(to, FRAME, (place as usize, 8)).and_value(to, -1)
+    }
+
+    /// `to = !to`.
+    pub(super) fn not(&mut self, to: Register) -> &mut Self {
+        self.emit(0xa7, to, 0, 0, -1)
+    }
+
+    /// `to *= from`.
+    pub(super) fn multiply(&mut self, to: Register, from: Register) -> &mut Self {
+        self.emit(0x2f, to, from, 0, 0)
+    }
+
+    /// `to <<= value`.
+    pub(super) fn shift_left_by(&mut self, to: Register, value: i32) -> &mut Self {
+        self.emit(0x67, to, 0, 0, value)
+    }
+
+    /// `to >>= value`, of a number without sign.
+    pub(super) fn shift_right_by(&mut self, to: Register, value: i32) -> &mut Self {
+        self.emit(0x77, to, 0, 0, value)
+    }
+
+    /// `to = value`, of 64 bits.
+    pub(super) fn set_long(&mut self, to: Register, value: u64) -> &mut Self {
+        self.emit(0x18, to, 0, 0, value as i32).emit(0, 0, 0, 0, (value >> 32) as i32)
+    }
+
+    /// `to` = the number of bits that are set in it; changes `other` and `constant`.
+    pub(super) fn count_bits(&mut self, to: Register, other: Register, constant: Register) -> &mut Self {
+        self.copy(other, to).shift_right_by(other, 1).set_long(constant, 0x5555_5555_5555_5555);
+        self.and(other, constant).subtract(to, other);
+        self.set_long(constant, 0x3333_3333_3333_3333).copy(other, to).shift_right_by(other, 2);
+        self.and(other, constant).and(to, constant).add(to, other);
+        self.copy(other, to).shift_right_by(other, 4).add(to, other);
+        self.set_long(constant, 0x0f0f_0f0f_0f0f_0f0f).and(to, constant);
+        self.set_long(constant, 0x0101_0101_0101_0101).multiply(to, constant).shift_right_by(to, 56)
+    }
+
     /// `to = *(from + place)`, of a size in bytes.
     pub(super) fn load(&mut self, to: Register, from: Register, place: (usize, usize)) -> &mut Self {
         let opcode = match place.1 {
@@ -130,6 +190,16 @@ impl Assembler {
     /// As [`Assembler::atomic_add`]; `from` becomes what was there before. Since 5.12.
     pub(super) fn atomic_fetch_add(&mut self, to: Register, offset: i16, from: Register) -> &mut Self {
         self.emit(0xdb, to, from, offset, 1)
+    }
+
+    /// `*(to + offset) |= from`, eight bytes, whatever the other processors do. Since 5.12.
+    pub(super) fn atomic_or(&mut self, to: Register, offset: i16, from: Register) -> &mut Self {
+        self.emit(0xdb, to, from, offset, 0x40)
+    }
+
+    /// `*(to + offset) &= from`, in the same way; `from` becomes what was there before. Since 5.12.
+    pub(super) fn atomic_fetch_and(&mut self, to: Register, offset: i16, from: Register) -> &mut Self {
+        self.emit(0xdb, to, from, offset, 0x51)
     }
 
     /// `to` = the map of that number.

@@ -25,6 +25,52 @@ pub(super) enum Full {
     Evicts = 9,
 }
 
+/// A map from `K` words of four bytes to `V` words of eight on each processor, which refuses what it
+/// has no room for.
+#[derive(Debug)]
+pub(super) struct MapOfProcessors<const K: usize, const V: usize> {
+    map: Map<K, V>,
+    processors: usize,
+}
+
+/// `BPF_MAP_TYPE_PERCPU_HASH`.
+const OF_PROCESSORS: u32 = 5;
+
+impl<const K: usize, const V: usize> MapOfProcessors<K, V> {
+    /// A map of `entries` at most.
+    pub(super) fn new(entries: u32) -> Result<Self, TraceError> {
+        let possible = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
+        // The kernel writes a value for each: the number must not be too small.
+        let processors = pagelab_procfs::list(&possible).last().map(|last| last + 1).ok_or_else(|| {
+            TraceError::refused("a BPF map", io::Error::other("the number of processors is unknown"))
+        })?;
+        Ok(Self { map: Map::of_kind(OF_PROCESSORS, entries)?, processors })
+    }
+
+    /// Its number, for a program.
+    pub(super) fn number(&self) -> i32 {
+        self.map.number()
+    }
+
+    /// The sums over all processors of each word of a key's value.
+    pub(super) fn sum(&self, key: [u32; K]) -> Option<[u64; V]> {
+        let mut values = vec![[0_u64; V]; self.processors];
+        self.map.call(LOOKUP, Some(&key), values.as_mut_ptr(), 0).ok()?;
+        let add = |sum: [u64; V], value: &[u64; V]| std::array::from_fn(|n| sum[n].wrapping_add(value[n]));
+        Some(values.iter().fold([0; V], add))
+    }
+
+    /// Every key; one that comes meanwhile may be left out.
+    pub(super) fn keys(&self) -> Vec<[u32; K]> {
+        self.map.keys()
+    }
+
+    /// Removes a key, if it is there.
+    pub(super) fn remove(&self, key: [u32; K]) {
+        self.map.remove(key);
+    }
+}
+
 /// A map from `K` words of four bytes to `V` words of eight.
 #[derive(Debug)]
 pub(super) struct Map<const K: usize, const V: usize>(OwnedFd);
@@ -32,8 +78,12 @@ pub(super) struct Map<const K: usize, const V: usize>(OwnedFd);
 impl<const K: usize, const V: usize> Map<K, V> {
     /// A map of `entries` at most.
     pub(super) fn new(full: Full, entries: u32) -> Result<Self, TraceError> {
+        Self::of_kind(full as u32, entries)
+    }
+
+    fn of_kind(kind: u32, entries: u32) -> Result<Self, TraceError> {
         let mut attributes = [0; 16];
-        attributes[0] = pair(full as u32, K as u32 * 4);
+        attributes[0] = pair(kind, K as u32 * 4);
         attributes[1] = pair(V as u32 * 8, entries);
         let raw = bpf(CREATE, &mut attributes).map_err(|e| TraceError::refused("a BPF map", e))?;
         // SAFETY: a new descriptor that nobody else has.

@@ -1,6 +1,7 @@
 //! What the kernel counts for nobody, counted by small BPF programs on its tracepoints: system calls,
 //! signals, lock waits and waits for code of each thread ([`tasks`]), executables' pages ([`pages`]),
-//! requests that wait for a block device ([`requests`]), pauses for dirty pages ([`throttle`]).
+//! requests that wait for a block device ([`requests`]), pauses for dirty pages ([`throttle`]), hits
+//! and misses of the page cache ([`page_requests`]).
 //!
 //! The programs add up in the kernel, so nothing is lost and nothing has to be copied out at each
 //! event. Programs, maps and the events they hang on belong to their descriptors: they are gone with
@@ -8,7 +9,9 @@
 //! and Linux 5.14.
 
 mod assembler;
+mod btf;
 mod map;
+pub mod page_requests;
 pub mod pages;
 mod program;
 pub mod requests;
@@ -24,6 +27,15 @@ pub enum TraceError {
         CONFIG_FTRACE"
     )]
     Tracepoint(String),
+    /// This kernel does not describe its types.
+    #[error("this kernel has no {0}: it was built without CONFIG_DEBUG_INFO_BTF")]
+    Types(&'static str),
+    /// This kernel lacks a function that a program hangs on.
+    #[error("this kernel has no function {0}, or it is part of its callers")]
+    Function(String),
+    /// A structure of this kernel lacks a member.
+    #[error("this kernel has no {0}: pagelab does not know its structures")]
+    Member(String),
     /// The caller may not.
     #[error("tracing needs root (CAP_BPF and CAP_PERFMON): run with sudo")]
     Denied,

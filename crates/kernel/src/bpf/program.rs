@@ -1,22 +1,44 @@
-//! A program loaded and hung on a tracepoint.
+//! A program loaded and hung on a tracepoint or on a function of the kernel.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use super::assembler::Assembler;
+use super::btf::Btf;
 use super::{TraceError, bpf, pair};
 use crate::perf::{self, Event};
 
 const LOAD: libc::c_long = 5;
-/// `BPF_PROG_TYPE_TRACEPOINT`.
-const KIND: u32 = 5;
+const OPEN: libc::c_long = 17;
+/// `BPF_PROG_TYPE_TRACEPOINT` and `BPF_PROG_TYPE_TRACING`.
+const OF_TRACEPOINT: u32 = 5;
+const OF_FUNCTION: u32 = 26;
+/// Of the programs: the kernel lets only those of a licence compatible with the GPL follow its
+/// pointers. pagelab's own permits that.
+const LICENCE: &std::ffi::CStr = c"Dual MIT/GPL";
 /// What the kernel's verifier may say of a refused program.
 const SAID: usize = 64 << 10;
 
 /// A program at work for as long as this lives.
 #[derive(Debug)]
 pub(super) struct Program {
-    _event: Event,
+    _on: On,
     _program: OwnedFd,
+}
+
+/// What a program hangs on.
+#[derive(Debug)]
+enum On {
+    Tracepoint { _event: Event },
+    Function { _link: OwnedFd },
+}
+
+/// When a program on a function runs.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum When {
+    /// As it is called, with its arguments (`BPF_TRACE_FENTRY`).
+    Entered = 24,
+    /// As it returns, with its arguments and its result behind them (`BPF_TRACE_FEXIT`).
+    Left = 25,
 }
 
 /// A tracepoint, `subsystem:name`, and where its fields are.
@@ -33,30 +55,71 @@ impl Tracepoint {
     pub(super) fn run(self, program: Assembler) -> Result<Program, TraceError> {
         let number =
             perf::profile::type_of(self.0).ok_or_else(|| TraceError::Tracepoint(self.0.to_owned()))?;
-        let code = program.finish();
-        let mut said = vec![0_u8; SAID];
-        let mut attributes = [0; 16];
-        attributes[0] = pair(KIND, code.len() as u32);
-        attributes[1] = code.as_ptr().expose_provenance() as u64;
-        attributes[2] = c"MIT".as_ptr().expose_provenance() as u64;
-        let raw = bpf(LOAD, &mut attributes).or_else(|error| {
-            // Once more for its reasons, which cost time to write.
-            attributes[3] = pair(1, SAID as u32);
-            attributes[4] = said.as_mut_ptr().expose_provenance() as u64;
-            bpf(LOAD, &mut attributes).map_err(|_| error)
-        });
-        let raw = raw.map_err(|error| {
-            let said = String::from_utf8_lossy(&said);
-            let why = said.trim_end_matches('\0').lines().rev().take(4).collect::<Vec<_>>().join(" / ");
-            TraceError::refused(&format!("the program on {} ({why})", self.0), error)
-        })?;
-        // SAFETY: a new descriptor that nobody else has.
-        let program = unsafe { OwnedFd::from_raw_fd(raw) };
+        let program = load(program, self.0, OF_TRACEPOINT, [0, 0])?;
         let event = Event::everywhere(number)
             .map_err(|e| TraceError::refused(&format!("the event {}", self.0), e))?;
         event
             .attach(program.as_raw_fd())
             .map_err(|e| TraceError::refused(&format!("to hang a program on {}", self.0), e))?;
-        Ok(Program { _event: event, _program: program })
+        Ok(Program { _on: On::Tracepoint { _event: event }, _program: program })
     }
+}
+
+/// Loads a program and runs it whenever the kernel's function is called or returns, on every
+/// processor. Since 5.5; its arguments are words of eight bytes, pointers among them that the program
+/// may follow.
+pub(super) fn run_on(btf: &Btf, name: &str, when: When, program: Assembler) -> Result<Program, TraceError> {
+    let function = btf.function(name).ok_or_else(|| TraceError::Function(name.to_owned()))?;
+    hang(load(program, name, OF_FUNCTION, [when as u32, function])?, name)
+}
+
+/// Hangs a program on the function or tracepoint that it was loaded for.
+fn hang(program: OwnedFd, name: &str) -> Result<Program, TraceError> {
+    let mut attributes = [0; 16];
+    attributes[1] = pair(program.as_raw_fd() as u32, 0);
+    let raw = bpf(OPEN, &mut attributes)
+        .map_err(|e| TraceError::refused(&format!("to hang a program on {name}"), e))?;
+    // SAFETY: a new descriptor that nobody else has.
+    let link = unsafe { OwnedFd::from_raw_fd(raw) };
+    Ok(Program { _on: On::Function { _link: link }, _program: program })
+}
+
+/// The same at a tracepoint, with the tracepoint's own arguments instead of what it records.
+pub(super) fn run_at(btf: &Btf, name: &str, program: Assembler) -> Result<Program, TraceError> {
+    /// `BPF_TRACE_RAW_TP`.
+    const MET: u32 = 23;
+    let number = btf.tracepoint(name).ok_or_else(|| TraceError::Tracepoint(name.to_owned()))?;
+    hang(load(program, name, OF_FUNCTION, [MET, number])?, name)
+}
+
+/// Loads a program of a kind; `on` is when it runs and the number of the function.
+fn load(
+    program: Assembler,
+    name: &str,
+    kind: u32,
+    [when, function]: [u32; 2],
+) -> Result<OwnedFd, TraceError> {
+    let code = program.finish();
+    let mut said = vec![0_u8; SAID];
+    let mut attributes = [0; 16];
+    attributes[0] = pair(kind, code.len() as u32);
+    attributes[1] = code.as_ptr().expose_provenance() as u64;
+    attributes[2] = LICENCE.as_ptr().expose_provenance() as u64;
+    attributes[8] = pair(0, when);
+    attributes[13] = pair(0, function);
+    let raw = bpf(LOAD, &mut attributes).or_else(|error| {
+        // Once more for its reasons, which cost time to write.
+        attributes[3] = pair(1, SAID as u32);
+        attributes[4] = said.as_mut_ptr().expose_provenance() as u64;
+        bpf(LOAD, &mut attributes).map_err(|_| error)
+    });
+    let raw = raw.map_err(|error| {
+        let said = String::from_utf8_lossy(&said);
+        let why = said.trim_end_matches('\0').lines().rev().take(4).collect::<Vec<_>>().join(" / ");
+        let what = format!("the program on {name} ({why})");
+        // What the verifier does not like is refused in the same way as what the caller may not do.
+        if why.is_empty() { TraceError::refused(&what, error) } else { TraceError::Refused { what, error } }
+    })?;
+    // SAFETY: a new descriptor that nobody else has.
+    Ok(unsafe { OwnedFd::from_raw_fd(raw) })
 }

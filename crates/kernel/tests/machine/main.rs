@@ -2,6 +2,7 @@
 
 mod bpf;
 mod files;
+mod page_requests;
 
 use std::process::ExitCode;
 
@@ -19,5 +20,5 @@ const DISK: Need = Need {
 };
 
 fn main() -> ExitCode {
-    run_in_turn([bpf::tests(), files::tests()].concat())
+    run_in_turn([bpf::tests(), files::tests(), page_requests::tests()].concat())
 }

@@ -1,0 +1,468 @@
+//! The programs: parts that all share, then those on functions and those on tracepoints.
+
+mod functions;
+mod tracepoints;
+
+use pagelab_counters::views::cachestat::By;
+
+use super::super::TraceError;
+use super::super::assembler::*;
+use super::super::btf::Btf;
+use super::super::program::{Program, Tracepoint};
+use super::names::{BYTES, LEVELS};
+use super::{AHEAD, DIRTIED, HITS, MISSES, Maps, WASTED, WORDS};
+use crate::region::page_size;
+
+/// The frame. A word of 64 pages: device, nothing, inode, number of the word.
+const KEY: i16 = -24;
+const WORD: i16 = KEY + 16;
+/// The pages of the request, the last exclusive; of these, those that somebody waited for and those
+/// read ahead, or all.
+const FIRST: i16 = -32;
+const END: i16 = -40;
+const WAITED_FOR: i16 = -48;
+const READ_AHEAD: i16 = -56;
+/// The owner, and a new value of one.
+const WHO: i16 = -72;
+const NEW: i16 = WHO - 8 * WORDS as i16;
+/// The thread; pages that it waits for: device, whether in a fault, inode, first, end.
+const THREAD: i16 = -128;
+const WAIT: i16 = -160;
+const WAITED_FIRST: i16 = -168;
+const WAITED_END: i16 = -176;
+const TEMPORARY: i16 = -184;
+const NEW_WORD: i16 = -200;
+const PAGES: i16 = -208;
+/// A key of zero.
+const ZERO: i16 = -216;
+const MASK: i16 = -224;
+/// Pages that were counted as hits before they came.
+const COUNTED_FIRST: i16 = -232;
+const COUNTED_END: i16 = -240;
+
+/// Words that a program looks at in one request: 64 MiB in pages of 4 KiB. The rest is lost. (The
+/// kernel goes through every turn of a loop before it takes a program.)
+const MAX_WORDS: i32 = 256;
+/// The same for a folio and a fault.
+const MAX_WORDS_OF_FOLIO: i32 = 64;
+/// include/uapi/linux/magic.h; shared memory is read past these functions.
+const TMPFS: i32 = 0x0102_1994;
+/// `PAGE_MAPPING_FLAGS`: a page that belongs to no file.
+const NO_FILE: i32 = 3;
+/// `BPF_ANY`.
+const ALWAYS: i32 = 0;
+
+/// What the programs need of this kernel's structures: offsets, with the size that is read there.
+struct Layout {
+    position: Place,
+    file: Place,
+    mapping_of_file: Place,
+    host: Place,
+    inode: Place,
+    super_block: Place,
+    length: Place,
+    device: Place,
+    magic: Place,
+    area: Place,
+    page_of_fault: Place,
+    address: Place,
+    file_of_area: Place,
+    mapping_of_read_ahead: Place,
+    index_of_read_ahead: Place,
+    mapping_of_folio: Place,
+    index_of_folio: Place,
+    flags: Place,
+    pages_of_folio: Place,
+    head: i32,
+    aliases: Place,
+    alias: usize,
+    parent: Place,
+    name: Place,
+    cgroups: Place,
+    memory: Place,
+    cgroup: Place,
+    node: Place,
+    id: Place,
+    /// Binary logarithm of the page size.
+    shift: i32,
+}
+
+type Place = (usize, usize);
+
+impl Layout {
+    fn of(btf: &Btf) -> Result<Self, TraceError> {
+        let long = |structure, member| Ok::<_, TraceError>((btf.offset(structure, member)?, 8));
+        let short = |structure, member| Ok::<_, TraceError>((btf.offset(structure, member)?, 4));
+        let controller = btf.value("cgroup_subsys_id", "memory_cgrp_id")? as usize;
+        Ok(Self {
+            position: long("kiocb", "ki_pos")?,
+            file: long("kiocb", "ki_filp")?,
+            mapping_of_file: long("file", "f_mapping")?,
+            host: long("address_space", "host")?,
+            inode: long("inode", "i_ino")?,
+            super_block: long("inode", "i_sb")?,
+            length: long("inode", "i_size")?,
+            device: short("super_block", "s_dev")?,
+            magic: long("super_block", "s_magic")?,
+            area: long("vm_fault", "vma")?,
+            page_of_fault: long("vm_fault", "pgoff")?,
+            address: long("vm_fault", "address")?,
+            file_of_area: long("vm_area_struct", "vm_file")?,
+            mapping_of_read_ahead: long("readahead_control", "mapping")?,
+            index_of_read_ahead: long("readahead_control", "_index")?,
+            mapping_of_folio: long("folio", "mapping")?,
+            index_of_folio: long("folio", "index")?,
+            flags: long("folio", "flags")?,
+            // Renamed in 6.15.
+            pages_of_folio: short("folio", "_nr_pages").or_else(|_| short("folio", "_folio_nr_pages"))?,
+            head: btf.value("pageflags", "PG_head")? as i32,
+            aliases: long("inode", "i_dentry.first")?,
+            alias: btf.offset("dentry", "d_u.d_alias")?,
+            parent: long("dentry", "d_parent")?,
+            name: long("dentry", "d_name.name")?,
+            cgroups: long("task_struct", "cgroups")?,
+            memory: (btf.offset("css_set", "subsys")? + 8 * controller, 8),
+            cgroup: long("cgroup_subsys_state", "cgroup")?,
+            node: long("cgroup", "kn")?,
+            id: long("kernfs_node", "id")?,
+            shift: page_size().trailing_zeros() as i32,
+        })
+    }
+}
+
+/// What the programs are made with.
+struct Maker<'a> {
+    btf: &'a Btf,
+    layout: Layout,
+    maps: &'a Maps,
+    by: By,
+}
+
+/// What the programs hang on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Hooks {
+    /// Functions, which say exactly what they did.
+    Functions,
+    /// Tracepoints, since Linux 6.18.
+    Tracepoints,
+}
+
+/// All of them at work: on functions, or on tracepoints where the kernel does not permit that.
+pub(super) fn all(btf: &Btf, maps: &Maps, by: By) -> Result<(Vec<Program>, Hooks), TraceError> {
+    let maker = Maker { btf, layout: Layout::of(btf)?, maps, by };
+    let on_functions = match maker.on_functions() {
+        Ok(programs) => return Ok((programs, Hooks::Functions)),
+        Err(error) => error,
+    };
+    match maker.on_tracepoints() {
+        Ok(programs) => Ok((programs, Hooks::Tracepoints)),
+        // Older kernels lack the tracepoints: the first reason says more.
+        Err(TraceError::Tracepoint(_) | TraceError::Function(_)) => Err(on_functions),
+        Err(error) => Err(error),
+    }
+}
+
+/// What is noted as read-ahead begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    /// Somebody waits for the pages asked for.
+    Read,
+    /// Nobody waits.
+    Ahead,
+    /// Nobody waits, unless it is noted otherwise.
+    Unless,
+}
+
+const ARGUMENT: [Place; 6] = [(0, 8), (8, 8), (16, 8), (24, 8), (32, 8), (40, 8)];
+
+impl Maker<'_> {
+    /// R6 = the inode of the `address_space` in R1, and the key's device and number of it; changes R1
+    /// to R3.
+    fn file_key(&self, program: &mut Assembler) {
+        let l = &self.layout;
+        program.load(R6, R1, l.host).load(R2, R6, l.inode).jump_if(R2, If::Equal, 0, "end");
+        program.load(R1, R6, l.super_block).load(R3, R1, l.device);
+        program.set(R0, 0).store_word(FRAME, KEY, R3).store_word(FRAME, KEY + 4, R0);
+        program.store(FRAME, KEY + 8, R2);
+    }
+
+    /// Ends for shared memory; its `address_space` is in R1, changes R2.
+    fn not_shared(&self, program: &mut Assembler) {
+        let l = &self.layout;
+        program.load(R2, R1, l.host).load(R2, R2, l.super_block).load(R2, R2, l.magic);
+        program.jump_if(R2, If::Equal, TMPFS, "end");
+    }
+
+    /// The owner.
+    fn who(&self, program: &mut Assembler) {
+        let l = &self.layout;
+        match self.by {
+            By::Machine => program.store_value(FRAME, WHO, 0).store_value(FRAME, WHO + 8, 0),
+            By::Process => {
+                program.call(CURRENT).shift_right_by(R0, 32);
+                program.store_value(FRAME, WHO, 0).store(FRAME, WHO + 8, R0)
+            }
+            By::Cgroup => {
+                program.call(CURRENT_TASK).load(R1, R0, l.cgroups).load(R1, R1, l.memory);
+                program.load(R1, R1, l.cgroup).load(R1, R1, l.node).load(R1, R1, l.id);
+                program.store_value(FRAME, WHO, 0).store(FRAME, WHO + 8, R1)
+            }
+            By::File => {
+                program.load(R1, FRAME, at(KEY)).store(FRAME, WHO, R1);
+                program.load(R1, FRAME, at(KEY + 8)).store(FRAME, WHO + 8, R1)
+            }
+        };
+    }
+
+    /// Adds the pages in R2 to the lost ones.
+    fn lose(&self, program: &mut Assembler) {
+        program.store(FRAME, TEMPORARY, R2).set(R0, 0).store_word(FRAME, ZERO, R0);
+        program.ask(MAP_LOOKUP, self.maps.lost.number(), ZERO).jump_if(R0, If::Equal, 0, "end");
+        program.load(R2, FRAME, at(TEMPORARY)).atomic_add(R0, 0, R2);
+    }
+
+    /// Goes through the words of the request: for each `body` has its value in R7, the bits of the
+    /// request in R8. It may change R0 to R5. R6 stays.
+    fn words(&self, program: &mut Assembler, insert: bool, most: i32, body: impl Fn(&mut Assembler)) {
+        let map = self.maps.unasked.number();
+        program.load(R1, FRAME, at(FIRST)).shift_right_by(R1, 6).store(FRAME, WORD, R1).set(R9, 0);
+        program.label("word").ask(MAP_LOOKUP, map, KEY);
+        if insert {
+            program.jump_if(R0, If::Not, 0, "there");
+            program.store_value(FRAME, NEW_WORD, 0).store_value(FRAME, NEW_WORD + 8, 0);
+            program.put_if_absent(map, KEY, NEW_WORD).ask(MAP_LOOKUP, map, KEY);
+            program.jump_if(R0, If::Not, 0, "there").set(R2, 64);
+            self.lose(program);
+            program.jump("next").label("there");
+        } else {
+            program.jump_if(R0, If::Equal, 0, "next");
+        }
+        program.copy(R7, R0);
+        bits(program, FIRST, END, ["low", "high", "none"]);
+        body(program);
+        program.label("next").load_apart(R1, WORD).add_value(R1, 1).store(FRAME, WORD, R1);
+        program.and_value(R1, -1).shift_left_by(R1, 6).load_apart(R2, END);
+        program.jump_if_both(R1, If::AtLeast, R2, "counted");
+        program.add_value(R9, 1).jump_if(R9, If::Below, most, "word").subtract(R2, R1);
+        self.lose(program);
+        program.label("counted");
+    }
+
+    /// Takes the bits of the request: the pages that had some are in `WAITED_FOR` and `READ_AHEAD`.
+    fn take(&self, program: &mut Assembler, most: i32) {
+        program.load(R1, FRAME, at(END)).zero(R1, R1);
+        program.store(FRAME, WAITED_FOR, R1).store(FRAME, READ_AHEAD, R1);
+        let map = self.maps.unasked.number();
+        self.words(program, false, most, |program| {
+            program.copy(R1, R8).not(R1).copy(R2, R1);
+            for (word, register, sum, over) in [(0, R1, WAITED_FOR, "waited"), (8, R2, READ_AHEAD, "ahead")] {
+                program.atomic_fetch_and(R7, word, register).and(register, R8);
+                program.jump_if(register, If::Equal, 0, over).count_bits(register, R3, R4);
+                program.load(R3, FRAME, at(sum)).add(R3, register).store(FRAME, sum, R3).label(over);
+            }
+            // Without bits the word is not needed.
+            program.load(R1, R7, (0, 8)).jump_if(R1, If::Not, 0, "next");
+            program.load(R1, R7, (8, 8)).jump_if(R1, If::Not, 0, "next").ask(MAP_DELETE, map, KEY);
+        });
+    }
+
+    /// Adds the numbers on the frame to the words of the owner's value.
+    fn count(&self, program: &mut Assembler, sums: &[(i16, i16)]) {
+        let map = self.maps.owners.number();
+        program.ask(MAP_LOOKUP, map, WHO).jump_if(R0, If::Not, 0, "owner");
+        for word in 0..WORDS as i16 {
+            program.store_value(FRAME, NEW + word * 8, 0);
+        }
+        program.put_if_absent(map, WHO, NEW).ask(MAP_LOOKUP, map, WHO).jump_if(R0, If::Not, 0, "owner");
+        program.load(R2, FRAME, at(sums[0].1));
+        self.lose(program);
+        program.jump("end").label("owner").copy(R7, R0);
+        for ((word, sum), over) in sums.iter().zip(["first", "second", "third"]) {
+            program.load(R1, FRAME, at(*sum)).jump_if(R1, If::Equal, 0, over);
+            program.atomic_add(R7, *word, R1).label(over);
+        }
+    }
+
+    /// Counts a request for the pages that are on the frame, of the file whose inode is in R6.
+    fn request(&self, program: &mut Assembler, most: i32) {
+        self.take(program, most);
+        self.hits(program);
+        self.count_request(program);
+    }
+
+    /// The pages of the request that were not taken.
+    fn hits(&self, program: &mut Assembler) {
+        program.load(R1, FRAME, at(END));
+        for less in [FIRST, WAITED_FOR, READ_AHEAD] {
+            program.load(R2, FRAME, at(less)).subtract(R1, R2);
+        }
+        program.store(FRAME, PAGES, R1);
+    }
+
+    fn count_request(&self, program: &mut Assembler) {
+        self.who(program);
+        self.count(program, &[(HITS, PAGES), (MISSES, WAITED_FOR), (AHEAD, READ_AHEAD)]);
+        self.note_name(program);
+    }
+
+    /// Notes the owner's name where it has none: that of the process, or of the file by the inode in
+    /// R6.
+    fn note_name(&self, program: &mut Assembler) {
+        if !matches!(self.by, By::Process | By::File) {
+            return;
+        }
+        let (names, l) = (self.maps.names.number(), &self.layout);
+        program.ask(MAP_LOOKUP, names, WHO).jump_if(R0, If::Not, 0, "end");
+        program.set(R0, 0).store_word(FRAME, ZERO, R0).ask(MAP_LOOKUP, self.maps.blank.number(), ZERO);
+        program.jump_if(R0, If::Equal, 0, "end").copy(R3, R0).set(R4, IF_ABSENT);
+        program.ask(MAP_UPDATE, names, WHO).ask(MAP_LOOKUP, names, WHO);
+        program.jump_if(R0, If::Equal, 0, "end").copy(R7, R0);
+        if self.by == By::Process {
+            program.copy(R1, R7).set(R2, 16).call(CURRENT_NAME);
+            return;
+        }
+        // The first name of the inode, from the place of that in its structure.
+        read_kernel(program, R6, l.aliases.0);
+        program.load(R8, FRAME, at(TEMPORARY)).jump_if(R8, If::Equal, 0, "end");
+        program.add_value(R8, -(l.alias as i32));
+        for level in 0..LEVELS {
+            read_kernel(program, R8, l.name.0);
+            program.copy(R1, R7).add_value(R1, (level * BYTES).into()).set(R2, BYTES.into());
+            program.load(R3, FRAME, at(TEMPORARY)).call(READ_KERNEL_TEXT);
+            read_kernel(program, R8, l.parent.0);
+            program.load(R9, FRAME, at(TEMPORARY)).jump_if_both(R9, If::Equal, R8, "end").copy(R8, R9);
+        }
+    }
+
+    /// Whether the key's file is that of the wait in R0; goes on at `other` where it is not.
+    fn same_file(&self, program: &mut Assembler, other: &'static str) {
+        program.load(R1, R0, (0, 4)).load(R2, FRAME, (KEY as usize, 4));
+        program.jump_if_both(R1, If::Not, R2, other).load(R1, R0, (8, 8)).load(R2, FRAME, at(KEY + 8));
+        program.jump_if_both(R1, If::Not, R2, other);
+    }
+
+    /// Notes the pages from R8 to R9 of the key's file for the thread.
+    fn note_wait(&self, program: &mut Assembler, in_fault: i32) {
+        program.load(R1, FRAME, (KEY as usize, 4)).store_word(FRAME, WAIT, R1);
+        program.set(R1, in_fault).store_word(FRAME, WAIT + 4, R1);
+        program.load(R1, FRAME, at(KEY + 8)).store(FRAME, WAIT + 8, R1);
+        program.store(FRAME, WAIT + 16, R8).store(FRAME, WAIT + 24, R9);
+        program.copy(R3, FRAME).add_value(R3, WAIT.into()).set(R4, ALWAYS);
+        program.ask(MAP_UPDATE, self.maps.waiting.number(), THREAD);
+    }
+
+    /// Notes a wait, of the key's file and the pages from R8 to R9, as read-ahead begins.
+    fn waits(&self, program: &mut Assembler, wait: Wait) {
+        if wait != Wait::Read {
+            program.set(R8, 0).set(R9, 0);
+        }
+        program.call(CURRENT).store_word(FRAME, THREAD, R0);
+        program.ask(MAP_LOOKUP, self.maps.waiting.number(), THREAD).jump_if(R0, If::Equal, 0, "new");
+        self.same_file(program, "new");
+        if wait == Wait::Unless {
+            program.jump("end");
+        } else {
+            // In a fault one page is waited for, whatever is read with it.
+            program.load(R1, R0, (4, 4)).jump_if(R1, If::Not, 0, "end");
+        }
+        program.label("new");
+        self.note_wait(program, 0);
+    }
+
+    /// The key and the pages of a folio that comes or goes.
+    fn folio_of(&self, program: &mut Assembler, point: Tracepoint) -> Result<(), TraceError> {
+        program.load(R7, R1, point.field("s_dev")?).load(R8, R1, point.field("i_ino")?);
+        program.load(R9, R1, point.field("index")?).set(R6, 1);
+        // Before 6.2 the tracepoint may say nothing of it.
+        if let Ok(order) = point.field("order") {
+            program.load(R2, R1, order).shift_left(R6, R2);
+        }
+        program.set(R0, 0).store_word(FRAME, KEY, R7).store_word(FRAME, KEY + 4, R0);
+        program.store(FRAME, KEY + 8, R8).store(FRAME, FIRST, R9).add(R9, R6).store(FRAME, END, R9);
+        Ok(())
+    }
+
+    /// Pages that read-ahead adds; those that others add, as a write does, were not read. Pages of a
+    /// request that was counted before they came were no hits.
+    fn added(&self, hooks: Hooks) -> Result<Program, TraceError> {
+        let point = Tracepoint("filemap:mm_filemap_add_to_page_cache");
+        let mut program = Assembler::default();
+        self.folio_of(&mut program, point)?;
+        program.store_value(FRAME, COUNTED_FIRST, 0).store_value(FRAME, COUNTED_END, 0);
+        program.call(CURRENT).store_word(FRAME, THREAD, R0);
+        program.ask(MAP_LOOKUP, self.maps.waiting.number(), THREAD).jump_if(R0, If::Equal, 0, "end");
+        self.same_file(&mut program, "end");
+        program.load(R1, R0, (16, 8)).store(FRAME, WAITED_FIRST, R1);
+        program.load(R1, R0, (24, 8)).store(FRAME, WAITED_END, R1);
+        if hooks == Hooks::Tracepoints {
+            self.correct(&mut program);
+        }
+        self.words(&mut program, true, MAX_WORDS_OF_FOLIO, |program| {
+            program.store(FRAME, MASK, R8);
+            bits(program, COUNTED_FIRST, COUNTED_END, ["counted low", "counted high", "counted none"]);
+            program.not(R8).load(R1, FRAME, at(MASK)).and(R1, R8).store(FRAME, MASK, R1);
+            bits(program, WAITED_FIRST, WAITED_END, ["waited low", "waited high", "waited none"]);
+            program.load(R1, FRAME, at(MASK)).copy(R2, R1).and(R1, R8).not(R8).and(R2, R8);
+            program.atomic_or(R7, 0, R1).atomic_or(R7, 8, R2);
+        });
+        point.run(program)
+    }
+
+    fn deleted(&self) -> Result<Program, TraceError> {
+        let point = Tracepoint("filemap:mm_filemap_delete_from_page_cache");
+        let mut program = Assembler::default();
+        self.folio_of(&mut program, point)?;
+        self.take(&mut program, MAX_WORDS_OF_FOLIO);
+        if matches!(self.by, By::Machine | By::File) {
+            program.load(R1, FRAME, at(READ_AHEAD)).jump_if(R1, If::Equal, 0, "end");
+            self.who(&mut program);
+            self.count(&mut program, &[(WASTED, READ_AHEAD)]);
+        }
+        point.run(program)
+    }
+
+    /// The pages of the folio in R7.
+    fn pages_of_folio(&self, program: &mut Assembler) {
+        let l = &self.layout;
+        program.set(R9, 1).load(R1, R7, l.flags).shift_right_by(R1, l.head).and_value(R1, 1);
+        program.jump_if(R1, If::Equal, 0, "small").load(R9, R7, l.pages_of_folio).label("small");
+        program.load(R1, R7, l.index_of_folio).store(FRAME, FIRST, R1).store(FRAME, PAGES, R9);
+        program.add(R1, R9).store(FRAME, END, R1);
+    }
+
+    /// A folio (the first argument) of a file (the second) that was clean is dirtied. A page that is
+    /// written was used, whoever had it read.
+    fn dirtying(&self) -> Assembler {
+        let mut program = Assembler::default();
+        program.load(R7, R1, ARGUMENT[0]).load(R1, R1, ARGUMENT[1]).jump_if(R1, If::Equal, 0, "end");
+        self.file_key(&mut program);
+        self.pages_of_folio(&mut program);
+        self.take(&mut program, MAX_WORDS_OF_FOLIO);
+        self.who(&mut program);
+        self.count(&mut program, &[(DIRTIED, PAGES)]);
+        self.note_name(&mut program);
+        program
+    }
+}
+
+/// The eight bytes at an offset from the address in a register, on the frame; changes R1 to R5.
+fn read_kernel(program: &mut Assembler, from: Register, offset: usize) {
+    program.copy(R1, FRAME).add_value(R1, TEMPORARY.into()).set(R2, 8);
+    program.copy(R3, from).add_value(R3, offset as i32).call(READ_KERNEL);
+}
+
+/// A place of eight bytes on the frame.
+fn at(offset: i16) -> Place {
+    (offset as usize, 8)
+}
+
+/// R8 = the bits of the pages from `first` to `end` that are in the word; changes R1 to R3.
+fn bits(program: &mut Assembler, first: i16, end: i16, [low, high, none]: [&'static str; 3]) {
+    program.load_apart(R1, WORD).shift_left_by(R1, 6).set(R8, 0);
+    program.load_apart(R2, end).jump_if_both(R1, If::AtLeast, R2, none);
+    program.load_apart(R3, first).copy(R4, R1).add_value(R4, 64).and_value(R4, -1);
+    program.jump_if_both(R3, If::AtLeast, R4, none).set(R8, -1);
+    program.jump_if_both(R1, If::AtLeast, R3, low).subtract(R3, R1).shift_left(R8, R3).label(low);
+    program.subtract(R2, R1).jump_if(R2, If::AtLeast, 64, high);
+    program.set(R3, -1).shift_left(R3, R2).not(R3).and(R8, R3).label(high).label(none);
+}

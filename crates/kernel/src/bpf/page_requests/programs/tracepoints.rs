@@ -1,0 +1,194 @@
+//! The programs on tracepoints, for kernels that refuse programs on functions.
+//!
+//! `mm_filemap_get_pages` is met for each batch of a read with all that is left of it, so the first
+//! counts the request and those that follow it do not. What is added to the cache for a request that
+//! was counted was no hit. A batch has 31 folios at most: a warm request for fewer pages has one.
+//!
+//! `mm_filemap_map_pages` has the range around a fault in which cached pages are mapped, and is
+//! counted as a whole. A page in it that cannot be mapped so (the one that starts the next read-ahead)
+//! is met again by `mm_filemap_fault`.
+
+use super::super::super::TraceError;
+use super::super::super::assembler::*;
+use super::super::super::program::{Program, Tracepoint, run_at};
+use super::*;
+
+/// Folios of a batch (`PAGEVEC_SIZE`), and one more.
+const BATCH: i32 = 32;
+
+/// The words of a thread's last request, as offsets in bytes: device and 0, inode, first page that
+/// is left, last page as it was asked for, 1 where it had to wait, end.
+const REST: usize = 16;
+const LAST: usize = 24;
+const COLD: usize = 32;
+const REQUEST_END: usize = 40;
+
+/// The words of a thread's last fault: device and 0, inode, first page and end of the range around
+/// it, page of a fault without range, hits of a range that was the same as the one before.
+const AROUND: usize = 16;
+const AROUND_END: usize = 24;
+const FAULT: usize = 32;
+const AGAIN: usize = 40;
+
+/// A new one of either.
+const STATE: i16 = -288;
+/// Whether the range is the same, and pages in it that were counted before.
+const SAME: i16 = -296;
+const BEFORE: i16 = -304;
+
+impl Maker<'_> {
+    /// All of them.
+    pub(super) fn on_tracepoints(&self) -> Result<Vec<Program>, TraceError> {
+        Ok(vec![
+            self.reads_ahead_at("readahead:page_cache_sync_ra", Wait::Read)?,
+            self.reads_ahead_at("readahead:page_cache_async_ra", Wait::Ahead)?,
+            self.reads_ahead_at("readahead:page_cache_ra_order", Wait::Unless)?,
+            self.reads_ahead_at("readahead:page_cache_ra_unbounded", Wait::Unless)?,
+            self.added(Hooks::Tracepoints)?,
+            self.deleted()?,
+            run_at(self.btf, "writeback_dirty_folio", self.dirtying())?,
+            self.faults_at()?,
+            self.maps_around()?,
+            self.reads_batches()?,
+        ])
+    }
+
+    fn reads_ahead_at(&self, name: &'static str, wait: Wait) -> Result<Program, TraceError> {
+        let (mut program, point) = (Assembler::default(), Tracepoint(name));
+        program.load(R7, R1, point.field("s_dev")?).load(R6, R1, point.field("i_ino")?);
+        program.load(R8, R1, point.field("index")?).set(R9, 0);
+        if let Ok(pages) = point.field("req_count") {
+            program.load(R9, R1, pages).add(R9, R8);
+        }
+        program.set(R0, 0).store_word(FRAME, KEY, R7).store_word(FRAME, KEY + 4, R0);
+        program.store(FRAME, KEY + 8, R6);
+        self.waits(&mut program, wait);
+        point.run(program)
+    }
+
+    /// Stores a new state of the key's file, whose last four words are in these registers or 0.
+    fn new_state(&self, program: &mut Assembler, map: i32, words: [Option<Register>; 4]) {
+        program.load(R1, FRAME, (KEY as usize, 4)).store(FRAME, STATE, R1);
+        program.load(R1, FRAME, at(KEY + 8)).store(FRAME, STATE + 8, R1);
+        for (n, word) in words.into_iter().enumerate() {
+            let place = STATE + 16 + 8 * n as i16;
+            match word {
+                Some(register) => program.store(FRAME, place, register),
+                None => program.store_value(FRAME, place, 0),
+            };
+        }
+        program.copy(R3, FRAME).add_value(R3, STATE.into()).set(R4, ALWAYS).ask(MAP_UPDATE, map, THREAD);
+    }
+
+    /// The pages from R7 up to R8 as far as the file in R6 goes.
+    fn pages_in_file(&self, program: &mut Assembler) {
+        let l = &self.layout;
+        program.load(R2, R6, l.length).add_value(R2, (1 << l.shift) - 1).shift_right_by(R2, l.shift);
+        program.copy(R3, R8).jump_if_both(R2, If::AtLeast, R3, "in file").copy(R3, R2).label("in file");
+        program.jump_if_both(R7, If::AtLeast, R3, "end");
+        program.store(FRAME, FIRST, R7).store(FRAME, END, R3);
+    }
+
+    /// Corrects what was counted for the thread's last request, where pages of it are only added now.
+    pub(super) fn correct(&self, program: &mut Assembler) {
+        program.ask(MAP_LOOKUP, self.maps.requests.number(), THREAD);
+        program.jump_if(R0, If::Equal, 0, "not counted");
+        self.same_file(program, "not counted");
+        program.load(R1, R0, (REST, 8)).load(R2, FRAME, at(FIRST));
+        program.jump_if_both(R1, If::AtLeast, R2, "from").copy(R1, R2).label("from");
+        program.load(R2, R0, (REQUEST_END, 8)).load(R3, FRAME, at(END));
+        program.jump_if_both(R3, If::AtLeast, R2, "to").copy(R2, R3).label("to");
+        program.jump_if_both(R1, If::AtLeast, R2, "not counted");
+        program.store(FRAME, COUNTED_FIRST, R1).store(FRAME, COUNTED_END, R2);
+        program.store_value(R0, COLD as i16, 1).subtract(R2, R1).store(FRAME, WAITED_FOR, R2);
+        program.set(R1, 0).subtract(R1, R2).store(FRAME, PAGES, R1);
+        self.who(program);
+        self.count(program, &[(HITS, PAGES), (MISSES, WAITED_FOR)]);
+        program.label("not counted");
+    }
+
+    /// `mm_filemap_get_pages(mapping, index, last)`.
+    fn reads_batches(&self) -> Result<Program, TraceError> {
+        let (mut program, map) = (Assembler::default(), self.maps.requests.number());
+        program.load(R7, R1, ARGUMENT[1]).load(R8, R1, ARGUMENT[2]).load(R1, R1, ARGUMENT[0]);
+        self.file_key(&mut program);
+        program.call(CURRENT).store_word(FRAME, THREAD, R0).ask(MAP_LOOKUP, map, THREAD);
+        program.jump_if(R0, If::Equal, 0, "new");
+        self.same_file(&mut program, "new");
+        program.load(R1, R0, (LAST, 8)).jump_if_both(R1, If::Not, R8, "new");
+        program.load(R1, R0, (REST, 8)).jump_if_both(R1, If::AtLeast, R7, "new");
+        // The rest of the request, unless that would have had one batch.
+        program.copy(R2, R8).subtract(R2, R1).jump_if(R2, If::AtLeast, BATCH - 1, "rest");
+        program.load(R2, R0, (COLD, 8)).jump_if(R2, If::Equal, 0, "new");
+        program.label("rest").store(R0, REST as i16, R7).jump("end").label("new");
+        program.store(FRAME, SAME, R8).add_value(R8, 1);
+        self.pages_in_file(&mut program);
+        program.copy(R8, R3);
+        program.load(R9, FRAME, at(SAME));
+        self.new_state(&mut program, map, [Some(R7), Some(R9), None, Some(R8)]);
+        self.take(&mut program, MAX_WORDS);
+        self.hits(&mut program);
+        program.load(R1, FRAME, at(WAITED_FOR)).load(R2, FRAME, at(READ_AHEAD)).add(R1, R2);
+        program.jump_if(R1, If::Equal, 0, "warm").ask(MAP_LOOKUP, map, THREAD);
+        program.jump_if(R0, If::Equal, 0, "warm").store_value(R0, COLD as i16, 1).label("warm");
+        self.count_request(&mut program);
+        run_at(self.btf, "mm_filemap_get_pages", program)
+    }
+
+    /// `mm_filemap_fault(mapping, index)`.
+    fn faults_at(&self) -> Result<Program, TraceError> {
+        let mut program = Assembler::default();
+        let [requests, faults] = [&self.maps.requests, &self.maps.faults].map(|map| map.number());
+        program.load(R7, R1, ARGUMENT[1]).load(R1, R1, ARGUMENT[0]);
+        self.file_key(&mut program);
+        program.store_value(FRAME, WAITED_FOR, 0).store_value(FRAME, READ_AHEAD, 0);
+        program.call(CURRENT).store_word(FRAME, THREAD, R0).ask(MAP_LOOKUP, faults, THREAD);
+        program.jump_if(R0, If::Equal, 0, "new");
+        self.same_file(&mut program, "new");
+        // Tried again after the wait.
+        program.load(R1, R0, (FAULT, 8)).add_value(R1, -1).jump_if_both(R1, If::Equal, R7, "end");
+        program.load(R1, R0, (AROUND, 8)).load(R2, R0, (AROUND_END, 8));
+        program.jump_if_both(R7, If::Below, R1, "new").jump_if_both(R7, If::AtLeast, R2, "new");
+        // It was in the range that was counted, which was met for it once more.
+        program.load(R2, R0, (AGAIN, 8)).store_value(R0, AGAIN as i16, 0);
+        program.set(R1, 0).subtract(R1, R2).store(FRAME, PAGES, R1).jump("count").label("new");
+        program.copy(R8, R7).add_value(R8, 1);
+        self.new_state(&mut program, faults, [None, None, Some(R8), None]);
+        self.new_state(&mut program, requests, [Some(R7), None, None, Some(R8)]);
+        program.store(FRAME, FIRST, R7).store(FRAME, END, R8);
+        self.take(&mut program, MAX_WORDS_OF_FOLIO);
+        self.hits(&mut program);
+        program.label("count");
+        self.count_request(&mut program);
+        run_at(self.btf, "mm_filemap_fault", program)
+    }
+
+    /// `mm_filemap_map_pages(mapping, first, last)`.
+    fn maps_around(&self) -> Result<Program, TraceError> {
+        let (mut program, map) = (Assembler::default(), self.maps.faults.number());
+        program.load(R7, R1, ARGUMENT[1]).load(R8, R1, ARGUMENT[2]).add_value(R8, 1);
+        program.load(R1, R1, ARGUMENT[0]);
+        self.not_shared(&mut program);
+        self.file_key(&mut program);
+        self.pages_in_file(&mut program);
+        program.store_value(FRAME, SAME, 0).store_value(FRAME, BEFORE, 0);
+        program.call(CURRENT).store_word(FRAME, THREAD, R0).ask(MAP_LOOKUP, map, THREAD);
+        program.jump_if(R0, If::Equal, 0, "new");
+        self.same_file(&mut program, "new");
+        program.load(R1, R0, (FAULT, 8)).jump_if(R1, If::Equal, 0, "no fault").add_value(R1, -1);
+        program.jump_if_both(R1, If::Below, R7, "no fault").jump_if_both(R1, If::AtLeast, R8, "no fault");
+        program.store_value(FRAME, BEFORE, 1).label("no fault");
+        program.load(R1, R0, (AROUND, 8)).jump_if_both(R1, If::Not, R7, "new");
+        program.load(R1, R0, (AROUND_END, 8)).jump_if_both(R1, If::Not, R8, "new");
+        program.store_value(FRAME, SAME, 1).label("new");
+        self.new_state(&mut program, map, [Some(R7), Some(R8), None, None]);
+        self.take(&mut program, MAX_WORDS_OF_FOLIO);
+        self.hits(&mut program);
+        program.load(R2, FRAME, at(BEFORE)).subtract(R1, R2).store(FRAME, PAGES, R1);
+        program.load(R2, FRAME, at(SAME)).jump_if(R2, If::Equal, 0, "another");
+        program.ask(MAP_LOOKUP, map, THREAD).jump_if(R0, If::Equal, 0, "another");
+        program.load(R1, FRAME, at(PAGES)).store(R0, AGAIN as i16, R1).label("another");
+        self.count_request(&mut program);
+        run_at(self.btf, "mm_filemap_map_pages", program)
+    }
+}

@@ -1,0 +1,203 @@
+//! Hits and misses of the page cache against reads that are known.
+
+use std::fs::File;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use pagelab_counters::views::cachestat::{By, Counts};
+use pagelab_kernel::bpf::page_requests::PageRequests;
+use pagelab_kernel::content::Filler;
+use pagelab_kernel::region::{Region, forget, page_size, write_file};
+use pagelab_testing::{Need, ROOT, Test, tests};
+use rustix::fs::{Advice, fadvise};
+use tempfile::TempDir;
+
+use crate::DISK;
+
+pub fn tests() -> Vec<Test> {
+    tests! {
+        a_cold_read_is_no_hit_and_a_warm_one_is_all_hits: REQUESTS, DISK;
+        a_mapping_asks_for_what_it_maps: REQUESTS, DISK;
+        sendfile_asks_as_a_read_does: REQUESTS, DISK;
+        direct_reads_ask_for_nothing: REQUESTS, DISK;
+        pages_read_ahead_for_nothing_are_waste: REQUESTS, DISK;
+        written_pages_are_hits_when_they_are_read: REQUESTS, DISK;
+        every_owner_has_its_own: REQUESTS, DISK;
+        misses_are_what_the_process_read_from_the_disk: REQUESTS, DISK;
+    }
+}
+
+const REQUESTS: Need = Need {
+    name: "bpf",
+    on: &[&ROOT],
+    met: || {
+        static MET: std::sync::OnceLock<Result<(), String>> = std::sync::OnceLock::new();
+        MET.get_or_init(|| PageRequests::start(By::Machine).map(drop).map_err(|e| e.to_string())).clone()
+    },
+};
+
+const PAGES: usize = 1024;
+
+/// A file of [`PAGES`] pages without a cached one, and its name.
+fn cold() -> (TempDir, PathBuf, File) {
+    let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+    let path = folder.path().join("cold");
+    let file = write_file(&path, PAGES, &Filler::default(), |_, _| {}).unwrap();
+    (folder, path, file)
+}
+
+/// What was requested of the file since the last sample.
+fn of(requests: &mut PageRequests, path: &Path) -> Counts {
+    let inode = std::fs::metadata(path).unwrap().ino();
+    let sample = requests.sample();
+    assert_eq!(sample.lost, 0);
+    let found = sample.owners.into_iter().find(|(owner, _)| owner.number == Some(inode));
+    let Some((owner, counts)) = found else { return Counts::default() };
+    if counts.requests() > 0 {
+        assert_eq!(Path::new(&owner.name), path, "the name that the programs noted");
+    }
+    counts
+}
+
+fn read_all(path: &Path, size: usize) {
+    // A file that was opened anew has a read-ahead of its own.
+    let (file, mut buffer) = (File::open(path).unwrap(), vec![0; size]);
+    for at in (0..PAGES * page_size()).step_by(size) {
+        file.read_exact_at(&mut buffer, at as u64).unwrap();
+    }
+}
+
+fn a_cold_read_is_no_hit_and_a_warm_one_is_all_hits() {
+    let (_folder, path, file) = cold();
+    let mut requests = PageRequests::start(By::File).unwrap();
+    for size in [4 << 10, 16 << 10, 64 << 10, 1 << 20] {
+        forget(&file).unwrap();
+        of(&mut requests, &path);
+        read_all(&path, size);
+        let cold = of(&mut requests, &path);
+        assert_eq!((cold.hits, cold.requests()), (0, PAGES as u64), "{size}: {cold:?}");
+        assert!(cold.misses > 0, "somebody waited: {cold:?}");
+        read_all(&path, size);
+        let warm = of(&mut requests, &path);
+        assert_eq!((warm.hits, warm.requests()), (PAGES as u64, PAGES as u64), "{size}: {warm:?}");
+    }
+}
+
+fn a_mapping_asks_for_what_it_maps() {
+    let (_folder, path, file) = cold();
+    let mut requests = PageRequests::start(By::File).unwrap();
+    let touch = || {
+        let region = Region::part(&file, 0, PAGES).unwrap();
+        // SAFETY: within the mapping of a file that nobody changes.
+        (0..PAGES).for_each(|page| unsafe {
+            region.base().add(page * page_size()).read_volatile();
+        });
+    };
+    touch();
+    let cold = of(&mut requests, &path);
+    assert_eq!((cold.hits, cold.requests()), (0, PAGES as u64), "{cold:?}");
+    assert!(cold.misses > 0, "{cold:?}");
+    touch();
+    let warm = of(&mut requests, &path);
+    assert_eq!((warm.hits, warm.requests()), (PAGES as u64, PAGES as u64), "{warm:?}");
+}
+
+fn sendfile_asks_as_a_read_does() {
+    let (_folder, path, _file) = cold();
+    let mut requests = PageRequests::start(By::File).unwrap();
+    let send = || {
+        let (from, to) = (File::open(&path).unwrap(), File::create("/dev/null").unwrap());
+        let mut sent = 0;
+        while sent < PAGES * page_size() {
+            sent += rustix::fs::sendfile(&to, &from, None, 256 << 10).unwrap();
+        }
+    };
+    send();
+    let cold = of(&mut requests, &path);
+    assert_eq!((cold.hits, cold.requests()), (0, PAGES as u64), "{cold:?}");
+    send();
+    let warm = of(&mut requests, &path);
+    assert_eq!((warm.hits, warm.requests()), (PAGES as u64, PAGES as u64), "{warm:?}");
+}
+
+fn direct_reads_ask_for_nothing() {
+    let (_folder, path, _file) = cold();
+    let mut requests = PageRequests::start(By::File).unwrap();
+    let direct = File::options()
+        .read(true)
+        .custom_flags(rustix::fs::OFlags::DIRECT.bits() as i32)
+        .open(&path)
+        .unwrap();
+    let region = Region::base_pages(16).unwrap();
+    for at in (0..PAGES * page_size()).step_by(16 * page_size()) {
+        // SAFETY: memory of this test alone, as long as it is said.
+        let buffer = unsafe { std::slice::from_raw_parts_mut(region.base(), 16 * page_size()) };
+        assert_eq!(rustix::io::pread(&direct, &mut *buffer, at as u64).unwrap(), buffer.len());
+    }
+    assert_eq!(of(&mut requests, &path), Counts::default());
+}
+
+fn pages_read_ahead_for_nothing_are_waste() {
+    let (_folder, path, file) = cold();
+    let mut requests = PageRequests::start(By::File).unwrap();
+    fadvise(&file, 0, std::num::NonZeroU64::new(64 * page_size() as u64), Advice::WillNeed).unwrap();
+    // It is read while nobody waits.
+    file.read_exact_at(&mut [0; 10], 0).unwrap();
+    let asked = of(&mut requests, &path);
+    assert_eq!((asked.hits, asked.misses, asked.ahead, asked.wasted), (0, 0, 1, Some(0)), "{asked:?}");
+    forget(&file).unwrap();
+    let evicted = of(&mut requests, &path);
+    assert_eq!((evicted.requests(), evicted.wasted), (0, Some(63)), "{evicted:?}");
+}
+
+fn written_pages_are_hits_when_they_are_read() {
+    let (_folder, path, file) = cold();
+    let mut requests = PageRequests::start(By::File).unwrap();
+    file.write_all_at(&vec![5; 8 * page_size()], 0).unwrap();
+    let written = of(&mut requests, &path);
+    assert_eq!((written.dirtied, written.requests()), (8, 0), "{written:?}");
+    file.sync_all().unwrap();
+    // Unknown where the programs hang on tracepoints.
+    assert_eq!(of(&mut requests, &path).written.unwrap_or(8), 8);
+    file.read_exact_at(&mut vec![0; 8 * page_size()], 0).unwrap();
+    let read = of(&mut requests, &path);
+    assert_eq!((read.hits, read.requests()), (8, 8), "{read:?}");
+}
+
+fn every_owner_has_its_own() {
+    let (_folder, path, _file) = cold();
+    read_all(&path, 1 << 20);
+    let mut machine = PageRequests::start(By::Machine).unwrap();
+    let mut processes = PageRequests::start(By::Process).unwrap();
+    let mut cgroups = PageRequests::start(By::Cgroup).unwrap();
+    read_all(&path, 64 << 10);
+    let own = u64::from(std::process::id());
+    let found = processes.sample().owners.into_iter().find(|(owner, _)| owner.number == Some(own));
+    let (owner, counts) = found.unwrap();
+    // Nothing else is read by this process meanwhile, as the tests take turns.
+    assert_eq!((counts.hits, counts.wasted), (PAGES as u64, None), "{counts:?}");
+    assert!(!owner.name.is_empty() && owner.name != "?", "{owner:?}");
+    let own_cgroup = std::fs::read_to_string("/proc/self/cgroup").unwrap();
+    let memory = own_cgroup.lines().find_map(|line| match line.split_once(':')?.1.split_once(':')? {
+        ("" | "memory", path) => Some(path.to_owned()),
+        _ => None,
+    });
+    let found = cgroups.sample().owners.into_iter().find(|(owner, _)| Some(&owner.name) == memory.as_ref());
+    assert!(found.unwrap().1.hits >= PAGES as u64, "{own_cgroup}");
+    let all = machine.sample().owners;
+    assert!(all.len() == 1 && all[0].1.hits >= PAGES as u64, "{all:?}");
+}
+
+/// The kernel's own account of what a process had read from the disk.
+fn misses_are_what_the_process_read_from_the_disk() {
+    let bytes_read = || {
+        let text = std::fs::read_to_string("/proc/self/io").unwrap();
+        pagelab_procfs::value(&text, "read_bytes").unwrap()
+    };
+    let (_folder, path, _file) = cold();
+    let mut requests = PageRequests::start(By::File).unwrap();
+    let before = bytes_read();
+    read_all(&path, 128 << 10);
+    let (cold, bytes) = (of(&mut requests, &path), bytes_read() - before);
+    assert_eq!((cold.misses + cold.ahead) * page_size() as u64, bytes, "{cold:?}");
+}
