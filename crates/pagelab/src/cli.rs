@@ -12,9 +12,9 @@ use pagelab_experiment::Experiment;
 use pagelab_experiment::declaration::closest;
 
 use crate::commands::{
-    bisect_run, catalogue, clock, compare, completions, convert, doctor, explain, export, fixture, gate,
-    history, import, iostat, list, manual, memstat, mrc, need, policies, prstat, record, reduce, reference,
-    replay, report, reproduce, run, show, stat, top, trace, vmstat, wss,
+    bisect_run, cachestat, catalogue, clock, compare, completions, convert, doctor, explain, export, fixture,
+    gate, history, import, iostat, list, manual, memstat, mrc, need, policies, prstat, record, reduce,
+    reference, replay, report, reproduce, run, show, stat, top, trace, vmstat, wss,
 };
 use crate::context::Context;
 use crate::output;
@@ -168,7 +168,10 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Measure", &["run", "need", "wss", "clock"]),
     ("Compare and gate", &["compare", "gate", "history", "bisect-run", "reproduce"]),
     ("Traces and simulation", &["trace", "replay", "mrc", "reduce", "convert"]),
-    ("Live views", &["top", "doctor", "vmstat", "memstat", "prstat", "iostat", "stat", "record", "fixture"]),
+    (
+        "Live views",
+        &["top", "doctor", "vmstat", "memstat", "cachestat", "prstat", "iostat", "stat", "record", "fixture"],
+    ),
     ("Notebook", &["list", "show", "report", "export", "import"]),
     ("Reference", &["experiments", "targets", "patterns", "policies", "explain", "completions", "man"]),
 ];
@@ -197,7 +200,8 @@ fn parse_view(words: &[OsString]) -> Option<Cli> {
     let view = view("vmstat", vmstat::Arguments::augment_args)
         .or_else(|| view("prstat", prstat::Arguments::augment_args))
         .or_else(|| view("iostat", iostat::Arguments::augment_args))
-        .or_else(|| view("memstat", memstat::Arguments::augment_args))?;
+        .or_else(|| view("memstat", memstat::Arguments::augment_args))
+        .or_else(|| view("cachestat", cachestat::Arguments::augment_args))?;
     let grammar = Global::augment_args(clap::Command::new("pagelab")).subcommand(view);
     Cli::from_arg_matches(&grammar.try_get_matches_from(words).ok()?).ok()
 }
@@ -304,6 +308,8 @@ pub enum Command {
     Iostat(iostat::Arguments),
     /// Print the use of physical memory, and the sharing of pages
     Memstat(memstat::Arguments),
+    /// Print hits and misses of the page cache, and the work of read-ahead
+    Cachestat(cachestat::Arguments),
     /// Print microstates of each process or thread: running, waiting for memory, sleeping
     Prstat(prstat::Arguments),
     /// Diagnose memory shortage; check whether this host is fit for benchmarking
@@ -378,6 +384,7 @@ fn perform(command: Command, context: &Context) -> Result<ExitCode> {
         Command::Vmstat(arguments) => vmstat::run(&arguments, context),
         Command::Iostat(arguments) => iostat::run(&arguments, context),
         Command::Memstat(arguments) => memstat::run(&arguments, context),
+        Command::Cachestat(arguments) => cachestat::run(&arguments, context),
         Command::Prstat(arguments) => prstat::run(&arguments, context),
         Command::Doctor(arguments) => doctor::run(&arguments, context),
         Command::Top(arguments) => top::run(&arguments, context),

@@ -106,8 +106,7 @@ const COLUMNS: [Column; 6] = [
 /// Every column with its meaning.
 pub fn described() -> Vec<Described> {
     let ratio = [("hit%", "hits as a share of hits, misses and ahead")];
-    let names = [("PID, CGROUP, FILE", "who asked, or what for")];
-    ratio.into_iter().chain(COLUMNS.iter().map(|(name, _, help)| (*name, *help))).chain(names).collect()
+    ratio.into_iter().chain(COLUMNS.iter().map(|(name, _, help)| (*name, *help))).collect()
 }
 
 /// The line above the rows.

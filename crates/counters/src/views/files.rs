@@ -284,8 +284,8 @@ const COLUMNS: [Column; 5] = [
 
 /// Every column with its meaning.
 pub fn described() -> Vec<Described> {
-    let name = ("DIRECTORY, FILE", "everything below a directory; a file");
-    COLUMNS.iter().map(|(name, _, help)| (*name, *help)).chain([name]).collect()
+    let names = [("DIRECTORY", "a directory, with everything below it"), ("FILE", "a file")];
+    COLUMNS.iter().map(|(name, _, help)| (*name, *help)).chain(names).collect()
 }
 
 /// A heading and a line for each row.

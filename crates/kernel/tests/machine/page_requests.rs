@@ -19,6 +19,7 @@ pub fn tests() -> Vec<Test> {
         a_cold_read_is_no_hit_and_a_warm_one_is_all_hits: REQUESTS, DISK;
         a_mapping_asks_for_what_it_maps: REQUESTS, DISK;
         sendfile_asks_as_a_read_does: REQUESTS, DISK;
+        a_large_read_is_counted_in_pieces: REQUESTS, DISK;
         direct_reads_ask_for_nothing: REQUESTS, DISK;
         pages_read_ahead_for_nothing_are_waste: REQUESTS, DISK;
         written_pages_are_hits_when_they_are_read: REQUESTS, DISK;
@@ -116,6 +117,26 @@ fn sendfile_asks_as_a_read_does() {
     let cold = of(&mut requests, &path);
     assert_eq!((cold.hits, cold.requests()), (0, PAGES as u64), "{cold:?}");
     send();
+    let warm = of(&mut requests, &path);
+    assert_eq!((warm.hits, warm.requests()), (PAGES as u64, PAGES as u64), "{warm:?}");
+}
+
+/// One call for more pages than a program goes through at once.
+fn a_large_read_is_counted_in_pieces() {
+    const PAGES: usize = 40_000;
+    let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+    let path = folder.path().join("large");
+    let file = write_file(&path, PAGES, &Filler::default(), |_, _| {}).unwrap();
+    let mut requests = PageRequests::start(By::File).unwrap();
+    if requests.source() == "functions" {
+        // There one program has the whole of it.
+        return;
+    }
+    let mut buffer = vec![0; PAGES * page_size()];
+    file.read_exact_at(&mut buffer, 0).unwrap();
+    let cold = of(&mut requests, &path);
+    assert_eq!((cold.hits, cold.requests()), (0, PAGES as u64), "{cold:?}");
+    file.read_exact_at(&mut buffer, 0).unwrap();
     let warm = of(&mut requests, &path);
     assert_eq!((warm.hits, warm.requests()), (PAGES as u64, PAGES as u64), "{warm:?}");
 }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Result;
-use pagelab_counters::views::{doctor, iostat, memstat, prstat, stat, vmstat};
+use pagelab_counters::views::{cachestat, doctor, files, iostat, memstat, prstat, stat, vmstat};
 use pagelab_experiment::declaration::closest;
 use pagelab_experiment::glossary::{Entry, metrics, terms};
 use pagelab_experiment::metrics::{Statistic, current};
@@ -42,6 +42,8 @@ pub fn sections() -> [(&'static str, Vec<Entry>); 7] {
         ("vmstat", vmstat::described()),
         ("iostat", iostat::described()),
         ("memstat", memstat::described()),
+        ("memstat --files", files::described()),
+        ("cachestat", cachestat::described()),
         ("prstat", prstat::described()),
         ("stat", stat::PARTS.to_vec()),
         ("wss", wss::COLUMNS.to_vec()),
@@ -151,6 +153,7 @@ fn found(term: &str, all: Vec<Entry>) -> Result<Vec<Entry>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pagelab_counters::views::cachestat::By;
     use pagelab_counters::views::{Width, iostat, memstat, prstat, vmstat};
 
     use pagelab_analysis::comparison::Caveat;
@@ -200,6 +203,8 @@ mod tests {
             headings.extend(widths.map(|width| prstat::microstate_heading(other, width)));
             headings.push(draw::heading(other));
         }
+        headings.extend([By::Machine, By::Process, By::Cgroup, By::File].map(cachestat::heading));
+        headings.extend(["DIRECTORY", "FILE"].map(|title| files::table(title, &[], Width::Whole)));
         let unexplained: Vec<&str> = headings
             .iter()
             .flat_map(|h| h.split_whitespace())

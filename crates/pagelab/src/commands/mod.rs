@@ -1,6 +1,7 @@
 //! The commands, one file each: its arguments and what it does.
 
 pub mod bisect_run;
+pub mod cachestat;
 pub mod catalogue;
 pub mod clock;
 pub mod compare;

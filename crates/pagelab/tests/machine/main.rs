@@ -22,6 +22,7 @@ mod neighbour;
 mod nodes;
 mod notebook;
 mod own_swap;
+mod page_cache;
 mod pager;
 mod programs;
 mod safety;
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
         nodes::tests(),
         notebook::tests(),
         own_swap::tests(),
+        page_cache::tests(),
         pager::tests(),
         programs::tests(),
         safety::tests(),

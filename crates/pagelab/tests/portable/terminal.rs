@@ -46,7 +46,17 @@ const LINES: &[(&str, &[&str])] = &[
     ("stat", &["stat vmstat:::pgfault", "stat swaps", "stat nothing", "stat --modules"]),
     ("vmstat", &["vmstat", "vmstat -p", "vmstat -s", "vmstat -S", "vmstat --xcalls", "vmstat 0.2 2"]),
     ("iostat", &["iostat", "iostat -xn", "iostat -xnc 0.2 2"]),
-    ("memstat", &["memstat", "memstat --quick", "memstat --by process", "memstat --by cgroup"]),
+    (
+        "memstat",
+        &[
+            "memstat",
+            "memstat --quick",
+            "memstat --by process",
+            "memstat --by cgroup",
+            "memstat --files",
+            "memstat --files /etc",
+        ],
+    ),
     (
         "prstat",
         &["prstat -n 400 0.2 1", "prstat -m -n 400 0.2 1", "prstat -mL -n 400 0.2 1", "prstat -p 999999999"],
@@ -77,8 +87,9 @@ const OTHERS: &[&str] = &[
     "completions",
     "man",
     "help",
-    // It needs limits: a test on the machine looks at it.
+    // They need limits or BPF: tests on the machine look at them.
     "need",
+    "cachestat",
 ];
 
 /// A notebook with a run of each experiment.

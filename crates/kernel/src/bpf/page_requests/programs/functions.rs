@@ -112,11 +112,14 @@ impl Maker<'_> {
         self.on(NAME, When::Left, program)
     }
 
-    /// `…(readahead_control, pages …)`.
+    /// `…(readahead_control, …)`, the second argument of what somebody waits for is the pages.
     fn reads_ahead(&self, name: &str, wait: Wait) -> Result<Program, TraceError> {
         let (mut program, l) = (Assembler::default(), &self.layout);
-        program.load(R7, R1, ARGUMENT[0]).load(R9, R1, ARGUMENT[1]).load(R8, R7, l.index_of_read_ahead);
-        program.add(R9, R8).load(R1, R7, l.mapping_of_read_ahead);
+        program.load(R7, R1, ARGUMENT[0]).load(R8, R7, l.index_of_read_ahead);
+        if wait == Wait::Read {
+            program.load(R9, R1, ARGUMENT[1]).add(R9, R8);
+        }
+        program.load(R1, R7, l.mapping_of_read_ahead);
         self.file_key(&mut program);
         self.waits(&mut program, wait);
         self.on(name, When::Entered, program)

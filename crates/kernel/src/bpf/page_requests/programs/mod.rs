@@ -244,6 +244,7 @@ impl Maker<'_> {
         program.and_value(R1, -1).shift_left_by(R1, 6).load_apart(R2, END);
         program.jump_if_both(R1, If::AtLeast, R2, "counted");
         program.add_value(R9, 1).jump_if(R9, If::Below, most, "word").subtract(R2, R1);
+        program.store(FRAME, END, R1);
         self.lose(program);
         program.label("counted");
     }

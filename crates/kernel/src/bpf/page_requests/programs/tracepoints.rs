@@ -120,11 +120,14 @@ impl Maker<'_> {
         // The rest of the request, unless that would have had one batch.
         program.copy(R2, R8).subtract(R2, R1).jump_if(R2, If::AtLeast, BATCH - 1, "rest");
         program.load(R2, R0, (COLD, 8)).jump_if(R2, If::Equal, 0, "new");
-        program.label("rest").store(R0, REST as i16, R7).jump("end").label("new");
+        program.label("rest").load(R1, R0, (REQUEST_END, 8)).jump_if_both(R7, If::AtLeast, R1, "piece");
+        program.store(R0, REST as i16, R7).jump("end").label("piece").copy(R7, R1).label("new");
         program.store(FRAME, SAME, R8).add_value(R8, 1);
         self.pages_in_file(&mut program);
-        program.copy(R8, R3);
-        program.load(R9, FRAME, at(SAME));
+        // A request of many pages is counted in pieces.
+        program.copy(R2, R7).add_value(R2, (MAX_WORDS - 1) * 64);
+        program.jump_if_both(R2, If::AtLeast, R3, "whole").store(FRAME, END, R2).copy(R3, R2).label("whole");
+        program.copy(R8, R3).load(R9, FRAME, at(SAME));
         self.new_state(&mut program, map, [Some(R7), Some(R9), None, Some(R8)]);
         self.take(&mut program, MAX_WORDS);
         self.hits(&mut program);

@@ -1,0 +1,146 @@
+//! The views of the page cache against files with known pages.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::{MetadataExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use pagelab_kernel::bpf::page_requests::PageRequests;
+use pagelab_kernel::region::{forget, page_size};
+use pagelab_testing::{KERNELS, Need, ROOT, Test, kernels, tests};
+use serde_json::Value;
+
+use crate::common::Lab;
+use crate::in_guest;
+
+pub fn tests() -> Vec<Test> {
+    tests! {
+        the_largest_files_and_directories_are_listed;
+        what_is_no_file_is_named;
+        a_cold_read_is_no_hit_and_a_warm_one_is: REQUESTS;
+        the_table_of_requests_suits_a_terminal: REQUESTS;
+        requests_are_counted_on_other_kernels: KERNELS;
+    }
+}
+
+/// Requests of the page cache can be counted.
+const REQUESTS: Need = Need {
+    name: "bpf",
+    on: &[&ROOT],
+    met: || {
+        let by = pagelab_counters::views::cachestat::By::Machine;
+        PageRequests::start(by).map(drop).map_err(|error| error.to_string())
+    },
+};
+
+const PAGES: usize = 512;
+
+/// A file of so many pages that the cache has, below the lab's folder `files`.
+fn cached(lab: &Lab, name: &str, pages: usize) -> PathBuf {
+    let path = lab.path("files").join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let mut file = File::create(&path).unwrap();
+    file.write_all(&vec![7; pages * page_size()]).unwrap();
+    file.sync_all().unwrap();
+    path
+}
+
+fn the_largest_files_and_directories_are_listed() {
+    let lab = Lab::new();
+    let page = page_size() as u64;
+    let folder = std::fs::canonicalize(lab.path(".")).unwrap().join("files");
+    for (name, pages) in [("a/small", 3), ("a/b/large", 30), ("a/b/other", 10), ("c/empty", 0)] {
+        cached(&lab, name, pages);
+    }
+    let found = &lab.json("memstat --files files --json")["page_cache"];
+    let list = |key: &str| -> Vec<(PathBuf, u64)> {
+        let row = |row: &Value| {
+            (PathBuf::from(row["name"].as_str().unwrap()), row["cached"].as_u64().unwrap() / page)
+        };
+        found[key].as_array().unwrap().iter().map(row).collect()
+    };
+    let of = |name: &str, pages| (folder.join(name), pages);
+    assert_eq!(list("files"), [of("a/b/large", 30), of("a/b/other", 10), of("a/small", 3)]);
+    // Below the lab everything is below `a`.
+    assert_eq!(list("directories"), [of("a", 43), of("a/b", 40)]);
+    assert_eq!((found["looked_at"].as_u64(), found["with_pages"].as_u64()), (Some(4), Some(3)));
+    assert!(found["machine"].as_f64().unwrap() >= (43 * page) as f64);
+    let row = &found["files"][0];
+    assert!(row["dirty"].as_u64().is_none_or(|dirty| dirty == 0), "{row}");
+    assert!(row["mapped"].as_u64().is_none_or(|mapped| mapped == 0), "{row}");
+    let quick = &lab.json("memstat --files files --quick --json")["page_cache"]["files"][0];
+    assert_eq!((&quick["mapped"], &quick["active"]), (&Value::Null, &Value::Null), "not looked at");
+    lab.shows("memstat --files files -n 1", &["large", "Looked at 4 files, 3 of them cached"]);
+    lab.refuses("memstat --files none", 2, &["none: No such file"]);
+}
+
+fn what_is_no_file_is_named() {
+    let lab = Lab::new();
+    let path = cached(&lab, "a/one", 1);
+    symlink(&path, lab.path("files/link")).unwrap();
+    std::fs::hard_link(&path, lab.path("files/again")).unwrap();
+    lab.shows("memstat --files files", &["1 symbolic links", "files/link", "1 other names of counted files"]);
+    // Of other file systems that have none, the mount points.
+    lab.shows("memstat --files /proc", &["1 file systems without page cache (/proc)"]);
+}
+
+/// Reads all of it.
+fn read(path: &Path) {
+    File::open(path).unwrap().read_to_end(&mut Vec::new()).unwrap();
+}
+
+fn a_cold_read_is_no_hit_and_a_warm_one_is() {
+    let lab = Lab::new();
+    let path = cached(&lab, "file", PAGES);
+    forget(&File::open(&path).unwrap()).unwrap();
+    let inode = path.metadata().unwrap().ino();
+    let mut child = lab.begin("cachestat 0.2 --by file -n 10000 --json", Stdio::piped());
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut next = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
+    // With the first interval it has begun.
+    next();
+    let mut counted = || {
+        read(&path);
+        let mut sums = [0; 3];
+        while sums.iter().sum::<u64>() < PAGES as u64 {
+            let interval = next();
+            assert_eq!(interval["lost"], 0);
+            let rows = interval["requests"].as_array().unwrap();
+            for row in rows.iter().filter(|row| row["number"] == inode) {
+                assert_eq!(Path::new(row["name"].as_str().unwrap()).file_name(), path.file_name());
+                for (sum, key) in sums.iter_mut().zip(["hits", "misses", "ahead"]) {
+                    *sum += row[key].as_u64().unwrap();
+                }
+            }
+        }
+        sums
+    };
+    let [hits, misses, ahead] = counted();
+    assert_eq!((hits, misses + ahead), (0, PAGES as u64));
+    assert!(misses > 0);
+    let [hits, misses, ahead] = counted();
+    assert_eq!((hits, misses + ahead), (PAGES as u64, 0));
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+fn the_table_of_requests_suits_a_terminal() {
+    let lab = Lab::new();
+    for by in ["", "--by process", "--by cgroup", "--by file"] {
+        let output = lab.command(&format!("cachestat 0.2 2 {by}")).env("COLUMNS", "80").output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.contains("hit%"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+}
+
+/// There the programs hang on functions.
+fn requests_are_counted_on_other_kernels() {
+    for image in kernels() {
+        let test = "page_cache::a_cold_read_is_no_hit_and_a_warm_one_is";
+        let said = in_guest::perform(&image, 2, &[test]);
+        assert!(said.contains("1 passed") && !said.contains("1 ignored"), "{}: {said}", image.display());
+    }
+}
