@@ -4,23 +4,19 @@
 //! No file is read and none is opened that is not a regular one. Directories are walked by a
 //! bounded number of threads, which take files of large directories in parts.
 
+mod asker;
 mod processes;
 mod walk;
 
-use std::collections::HashSet;
-use std::fs::File;
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::thread;
 
-use pagelab_counters::views::files::{Bytes, Looked, Reason};
-use rustix::fs::{FsWord, fstatfs};
+use pagelab_counters::views::files::Looked;
 
-use crate::page_cache::{self, Cached};
 use crate::page_frames::FrameReader;
-use crate::region::page_size;
+use asker::Asker;
 use walk::{Job, Queue};
 
 /// Threads at most.
@@ -77,138 +73,14 @@ pub fn look(order: &Order) -> io::Result<Looked> {
     Ok(whole)
 }
 
-/// A kind of file system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum FileSystem {
-    /// Its files have pages in the cache.
-    Cached,
-    /// Its files' pages belong to files of another one, which only mincore(2) finds.
-    Overlay,
-    /// The kernel's own figures and settings, or huge pages set aside.
-    Pseudo,
-}
-
-impl FileSystem {
-    fn of(file: &File) -> Self {
-        let Ok(found) = fstatfs(file) else { return Self::Cached };
-        match found.f_type {
-            OVERLAY => Self::Overlay,
-            kind if PSEUDO.contains(&kind) => Self::Pseudo,
-            _ => Self::Cached,
-        }
-    }
-}
-
-/// include/uapi/linux/magic.h.
-const OVERLAY: FsWord = 0x794c_7630;
-/// proc, sysfs, cgroup, cgroup2, tracefs, debugfs, securityfs, bpf, pstore, configfs, devpts, mqueue,
-/// binfmt_misc, autofs, efivarfs, selinuxfs, hugetlbfs, nsfs, rpc_pipefs, nfsd, fusectl.
-const PSEUDO: [FsWord; 21] = [
-    0x9fa0,
-    0x6265_6572,
-    0x0027_e0eb,
-    0x6367_7270,
-    0x7472_6163,
-    0x6462_6720,
-    0x7363_6673,
-    0xcafe_4a11,
-    0x6165_676c,
-    0x6265_6570,
-    0x1cd1,
-    0x1980_0202,
-    0x4249_4e4d,
-    0x0187,
-    0xde5e_81e4,
-    0xf97c_ff8c,
-    0x9584_58f6,
-    0x6e73_6673,
-    0x6759_6969,
-    0x6e66_7364,
-    0x6573_5543,
-];
-
-/// Asks the kernel for files, each once.
-struct Asker<'a> {
-    frames: Option<FrameReader>,
-    seen: &'a Mutex<HashSet<(u64, u64)>>,
-    /// Whether a file with one link may be met twice.
-    all_names: bool,
-    looked: Looked,
-}
-
-impl Asker<'_> {
-    /// Whether this is the first time that the file or directory is met.
-    fn is_new(&self, device: u64, inode: u64) -> bool {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert((device, inode))
-    }
-
-    /// Adds an open file.
-    fn ask(&mut self, file: &File, of: FileSystem, directory: &str, name: impl Fn() -> String) {
-        let Ok(metadata) = file.metadata() else {
-            return self.looked.leave_out(Reason::Vanished, name);
-        };
-        if !metadata.is_file() {
-            return self.looked.leave_out(Reason::Special, name);
-        }
-        let several = metadata.nlink() > 1;
-        if (self.all_names || several) && !self.is_new(metadata.dev(), metadata.ino()) {
-            // Of a file with one name the other one is a process's link to it.
-            if several {
-                self.looked.leave_out(Reason::Again, name);
-            }
-            return;
-        }
-        self.ask_new(file, metadata.len(), of, directory, name);
-    }
-
-    /// Adds a file that was not met before.
-    fn ask_new(
-        &mut self,
-        file: &File,
-        length: u64,
-        of: FileSystem,
-        directory: &str,
-        name: impl Fn() -> String,
-    ) {
-        let found = match of {
-            _ if length == 0 => {
-                Some(Cached { pages: 0, dirty: Some(0), writeback: Some(0), recently_evicted: Some(0) })
-            }
-            FileSystem::Cached => page_cache::of(file, length),
-            FileSystem::Overlay => page_cache::by_mincore(file, length),
-            FileSystem::Pseudo => None,
-        };
-        let Some(found) = found else { return self.looked.leave_out(Reason::Unknown, name) };
-        let bytes = self.bytes(file, length, &found);
-        self.looked.add(directory, &bytes, name);
-    }
-
-    fn bytes(&mut self, file: &File, length: u64, found: &Cached) -> Bytes {
-        let bytes = |pages: u64| pages * page_size() as u64;
-        let (mut mapped, mut active) = (None, None);
-        if found.pages == 0 {
-            (mapped, active) = (Some(0), Some(0));
-        } else if let Some(frames) = &mut self.frames
-            && let Ok(seen) = frames.look(file, length)
-        {
-            mapped = Some(seen.mapped);
-            active = seen.active;
-        }
-        Bytes {
-            cached: bytes(found.pages),
-            dirty: found.dirty.zip(found.writeback).map(|(dirty, writeback)| bytes(dirty + writeback)),
-            mapped: mapped.map(bytes),
-            active: active.map(bytes),
-            evicted: found.recently_evicted.map(bytes),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::region::page_size;
+    use pagelab_counters::views::files::Reason;
+    use std::fs::File;
     use std::io::Write;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{MetadataExt, symlink};
 
     #[test]
     fn every_file_is_counted_once_and_the_rest_is_named() {

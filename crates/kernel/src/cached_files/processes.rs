@@ -10,7 +10,7 @@ use pagelab_counters::Root;
 use pagelab_counters::views::files::Reason;
 use pagelab_procfs::addresses;
 
-use super::{Asker, FileSystem};
+use super::asker::{Asker, FileSystem};
 
 /// The processes.
 pub fn all() -> Vec<u64> {

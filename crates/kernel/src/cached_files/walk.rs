@@ -10,7 +10,8 @@ use pagelab_counters::views::files::Reason;
 use rustix::fs::{CWD, Dir, FileType, Mode, OFlags, fstat, openat};
 use rustix::io::Errno;
 
-use super::{Asker, FileSystem, processes};
+use super::asker::{Asker, FileSystem};
+use super::processes;
 
 /// Files that a thread takes at a time.
 const PART: usize = 512;

@@ -12,67 +12,30 @@
 //! | pages that come and go | | `mm_filemap_add_to_page_cache`, `mm_filemap_delete_from_page_cache` |
 //!
 //! Programs on functions know what a read was given and a fault has mapped. Some kernels refuse them.
-//! The tracepoints know what was asked for, so `programs/tracepoints.rs` has to put that together.
+//! The tracepoints know what was asked for, so `tracepoints.rs` has to put that together.
 //! Pages mapped as a huge page have no tracepoint.
 //!
 //! Pages that were read and that nobody has asked for yet are remembered as bits, 64 pages of a file
 //! in a word. The first request for such a page takes its bit, and is no hit. A request for pages
 //! without bits, as in a warm cache, costs a look-up for each 64 pages.
 
+mod functions;
+mod maker;
+mod maps;
 mod names;
 mod programs;
+mod tracepoints;
 
 use std::collections::HashMap;
 
 use pagelab_counters::views::cachestat::{By, Counts, Owner, Requests};
 
 use super::btf::Btf;
-use super::map::{Full, Map, MapOfProcessors};
 use super::program::Program;
 use super::{TraceError, pair};
-use names::{NAME_WORDS, Names};
+use maps::{AHEAD, DIRTIED, HITS, MISSES, Maps, OWNERS, WASTED, WORDS, WRITTEN};
+use names::Names;
 use programs::Hooks;
-
-/// Words of 64 pages of which some were read and not asked for.
-const UNASKED: u32 = 1 << 17;
-/// Threads that wait for pages or read ahead.
-const WAITING: u32 = 1 << 14;
-/// Owners of requests that are told apart.
-const OWNERS: u32 = 1 << 14;
-/// New owners between two samples that get a name.
-const NAMED: u32 = 1 << 12;
-
-/// The words of an owner's value, as offsets in bytes: hits, misses, read-ahead hits, wasted pages,
-/// dirtied, written.
-const HITS: i16 = 0;
-const MISSES: i16 = 8;
-const AHEAD: i16 = 16;
-const WASTED: i16 = 24;
-const DIRTIED: i16 = 32;
-const WRITTEN: i16 = 40;
-const WORDS: usize = 6;
-
-/// The maps that the programs share.
-#[derive(Debug)]
-struct Maps {
-    /// By device, nothing, inode and word of 64 pages: bits of pages that somebody waited for, and of
-    /// those read ahead.
-    unasked: Map<6, 2>,
-    /// By thread: whether it is in a fault (1) and the device in one word, the inode, the first page
-    /// that it waits for, and the one behind the last.
-    waiting: Map<1, 4>,
-    /// By thread: its last request and its last fault; see `programs/tracepoints.rs`.
-    requests: Map<1, 6>,
-    faults: Map<1, 6>,
-    /// By device, nothing, inode, or by the number of a process or cgroup.
-    owners: MapOfProcessors<4, WORDS>,
-    /// Names of new owners, by the same.
-    names: Map<4, NAME_WORDS>,
-    /// One value of zeros, of which new names begin.
-    blank: Map<1, NAME_WORDS>,
-    /// Pages that were not counted because a map was full.
-    lost: Map<1, 1>,
-}
 
 /// Counts for as long as it lives.
 #[derive(Debug)]
@@ -93,18 +56,7 @@ impl PageRequests {
     /// # Errors
     /// When the kernel lacks what it takes (BTF, Linux 5.18) or the caller the rights.
     pub fn start(by: By) -> Result<Self, TraceError> {
-        let maps = Maps {
-            unasked: Map::new(Full::Refuses, UNASKED)?,
-            waiting: Map::new(Full::Evicts, WAITING)?,
-            requests: Map::new(Full::Evicts, WAITING)?,
-            faults: Map::new(Full::Evicts, WAITING)?,
-            owners: MapOfProcessors::new(OWNERS)?,
-            names: Map::new(Full::Evicts, NAMED)?,
-            blank: Map::new(Full::Refuses, 1)?,
-            lost: Map::new(Full::Refuses, 1)?,
-        };
-        maps.blank.put([0], [0; NAME_WORDS]);
-        maps.lost.put([0], [0]);
+        let maps = Maps::new()?;
         let (programs, hooks) = programs::all(&Btf::read()?, &maps, by)?;
         let names = Names::default();
         Ok(Self {

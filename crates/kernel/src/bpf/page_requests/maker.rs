@@ -1,7 +1,4 @@
-//! The programs: parts that all share, then those on functions and those on tracepoints.
-
-mod functions;
-mod tracepoints;
+//! What programs on functions and on tracepoints have in common.
 
 use pagelab_counters::views::cachestat::By;
 
@@ -9,88 +6,88 @@ use super::super::TraceError;
 use super::super::assembler::*;
 use super::super::btf::Btf;
 use super::super::program::{Program, Tracepoint};
+use super::maps::{AHEAD, DIRTIED, HITS, MISSES, Maps, WASTED, WORDS};
 use super::names::{BYTES, LEVELS};
-use super::{AHEAD, DIRTIED, HITS, MISSES, Maps, WASTED, WORDS};
 use crate::region::page_size;
 
 /// The frame. A word of 64 pages: device, nothing, inode, number of the word.
-const KEY: i16 = -24;
-const WORD: i16 = KEY + 16;
+pub(super) const KEY: i16 = -24;
+pub(super) const WORD: i16 = KEY + 16;
 /// The pages of the request, the last exclusive; of these, those that somebody waited for and those
 /// read ahead, or all.
-const FIRST: i16 = -32;
-const END: i16 = -40;
-const WAITED_FOR: i16 = -48;
-const READ_AHEAD: i16 = -56;
+pub(super) const FIRST: i16 = -32;
+pub(super) const END: i16 = -40;
+pub(super) const WAITED_FOR: i16 = -48;
+pub(super) const READ_AHEAD: i16 = -56;
 /// The owner, and a new value of one.
-const WHO: i16 = -72;
-const NEW: i16 = WHO - 8 * WORDS as i16;
+pub(super) const WHO: i16 = -72;
+pub(super) const NEW: i16 = WHO - 8 * WORDS as i16;
 /// The thread; pages that it waits for: device, whether in a fault, inode, first, end.
-const THREAD: i16 = -128;
-const WAIT: i16 = -160;
-const WAITED_FIRST: i16 = -168;
-const WAITED_END: i16 = -176;
-const TEMPORARY: i16 = -184;
-const NEW_WORD: i16 = -200;
-const PAGES: i16 = -208;
+pub(super) const THREAD: i16 = -128;
+pub(super) const WAIT: i16 = -160;
+pub(super) const WAITED_FIRST: i16 = -168;
+pub(super) const WAITED_END: i16 = -176;
+pub(super) const TEMPORARY: i16 = -184;
+pub(super) const NEW_WORD: i16 = -200;
+pub(super) const PAGES: i16 = -208;
 /// A key of zero.
-const ZERO: i16 = -216;
-const MASK: i16 = -224;
+pub(super) const ZERO: i16 = -216;
+pub(super) const MASK: i16 = -224;
 /// Pages that were counted as hits before they came.
-const COUNTED_FIRST: i16 = -232;
-const COUNTED_END: i16 = -240;
+pub(super) const COUNTED_FIRST: i16 = -232;
+pub(super) const COUNTED_END: i16 = -240;
 
 /// Words that a program looks at in one request: 64 MiB in pages of 4 KiB. The rest is lost. (The
 /// kernel goes through every turn of a loop before it takes a program.)
-const MAX_WORDS: i32 = 256;
+pub(super) const MAX_WORDS: i32 = 256;
 /// The same for a folio and a fault.
-const MAX_WORDS_OF_FOLIO: i32 = 64;
+pub(super) const MAX_WORDS_OF_FOLIO: i32 = 64;
 /// include/uapi/linux/magic.h; shared memory is read past these functions.
-const TMPFS: i32 = 0x0102_1994;
+pub(super) const TMPFS: i32 = 0x0102_1994;
 /// `PAGE_MAPPING_FLAGS`: a page that belongs to no file.
-const NO_FILE: i32 = 3;
+pub(super) const NO_FILE: i32 = 3;
 /// `BPF_ANY`.
-const ALWAYS: i32 = 0;
+pub(super) const ALWAYS: i32 = 0;
 
 /// What the programs need of this kernel's structures: offsets, with the size that is read there.
-struct Layout {
-    position: Place,
-    file: Place,
-    mapping_of_file: Place,
-    host: Place,
-    inode: Place,
-    super_block: Place,
-    length: Place,
-    device: Place,
-    magic: Place,
-    area: Place,
-    page_of_fault: Place,
-    address: Place,
-    file_of_area: Place,
-    mapping_of_read_ahead: Place,
-    index_of_read_ahead: Place,
-    mapping_of_folio: Place,
-    index_of_folio: Place,
-    flags: Place,
-    pages_of_folio: Place,
-    head: i32,
-    aliases: Place,
-    alias: usize,
-    parent: Place,
-    name: Place,
-    cgroups: Place,
-    memory: Place,
-    cgroup: Place,
-    node: Place,
-    id: Place,
+pub(super) struct Layout {
+    pub(super) position: Place,
+    pub(super) file: Place,
+    pub(super) mapping_of_file: Place,
+    pub(super) host: Place,
+    pub(super) inode: Place,
+    pub(super) super_block: Place,
+    pub(super) length: Place,
+    pub(super) device: Place,
+    pub(super) magic: Place,
+    pub(super) area: Place,
+    pub(super) page_of_fault: Place,
+    pub(super) address: Place,
+    pub(super) file_of_area: Place,
+    pub(super) mapping_of_read_ahead: Place,
+    pub(super) index_of_read_ahead: Place,
+    pub(super) mapping_of_folio: Place,
+    pub(super) index_of_folio: Place,
+    pub(super) flags: Place,
+    pub(super) pages_of_folio: Place,
+    pub(super) head: i32,
+    pub(super) aliases: Place,
+    pub(super) alias: usize,
+    pub(super) parent: Place,
+    pub(super) name: Place,
+    pub(super) cgroups: Place,
+    pub(super) memory: Place,
+    pub(super) cgroup: Place,
+    pub(super) node: Place,
+    pub(super) id: Place,
     /// Binary logarithm of the page size.
-    shift: i32,
+    pub(super) shift: i32,
 }
 
-type Place = (usize, usize);
+pub(super) type Place = (usize, usize);
 
 impl Layout {
-    fn of(btf: &Btf) -> Result<Self, TraceError> {
+    pub(super) fn of(btf: &Btf) -> Result<Self, TraceError> {
         let long = |structure, member| Ok::<_, TraceError>((btf.offset(structure, member)?, 8));
         let short = |structure, member| Ok::<_, TraceError>((btf.offset(structure, member)?, 4));
         let controller = btf.value("cgroup_subsys_id", "memory_cgrp_id")? as usize;
@@ -131,40 +128,16 @@ impl Layout {
 }
 
 /// What the programs are made with.
-struct Maker<'a> {
-    btf: &'a Btf,
-    layout: Layout,
-    maps: &'a Maps,
-    by: By,
-}
-
-/// What the programs hang on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Hooks {
-    /// Functions, which say exactly what they did.
-    Functions,
-    /// Tracepoints, since Linux 6.18.
-    Tracepoints,
-}
-
-/// All of them at work: on functions, or on tracepoints where the kernel does not permit that.
-pub(super) fn all(btf: &Btf, maps: &Maps, by: By) -> Result<(Vec<Program>, Hooks), TraceError> {
-    let maker = Maker { btf, layout: Layout::of(btf)?, maps, by };
-    let on_functions = match maker.on_functions() {
-        Ok(programs) => return Ok((programs, Hooks::Functions)),
-        Err(error) => error,
-    };
-    match maker.on_tracepoints() {
-        Ok(programs) => Ok((programs, Hooks::Tracepoints)),
-        // Older kernels lack the tracepoints: the first reason says more.
-        Err(TraceError::Tracepoint(_) | TraceError::Function(_)) => Err(on_functions),
-        Err(error) => Err(error),
-    }
+pub(super) struct Maker<'a> {
+    pub(super) btf: &'a Btf,
+    pub(super) layout: Layout,
+    pub(super) maps: &'a Maps,
+    pub(super) by: By,
 }
 
 /// What is noted as read-ahead begins.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Wait {
+pub(super) enum Wait {
     /// Somebody waits for the pages asked for.
     Read,
     /// Nobody waits.
@@ -173,12 +146,12 @@ enum Wait {
     Unless,
 }
 
-const ARGUMENT: [Place; 6] = [(0, 8), (8, 8), (16, 8), (24, 8), (32, 8), (40, 8)];
+pub(super) const ARGUMENT: [Place; 6] = [(0, 8), (8, 8), (16, 8), (24, 8), (32, 8), (40, 8)];
 
 impl Maker<'_> {
     /// R6 = the inode of the `address_space` in R1, and the key's device and number of it; changes R1
     /// to R3.
-    fn file_key(&self, program: &mut Assembler) {
+    pub(super) fn file_key(&self, program: &mut Assembler) {
         let l = &self.layout;
         program.load(R6, R1, l.host).load(R2, R6, l.inode).jump_if(R2, If::Equal, 0, "end");
         program.load(R1, R6, l.super_block).load(R3, R1, l.device);
@@ -187,14 +160,14 @@ impl Maker<'_> {
     }
 
     /// Ends for shared memory; its `address_space` is in R1, changes R2.
-    fn not_shared(&self, program: &mut Assembler) {
+    pub(super) fn not_shared(&self, program: &mut Assembler) {
         let l = &self.layout;
         program.load(R2, R1, l.host).load(R2, R2, l.super_block).load(R2, R2, l.magic);
         program.jump_if(R2, If::Equal, TMPFS, "end");
     }
 
     /// The owner.
-    fn who(&self, program: &mut Assembler) {
+    pub(super) fn who(&self, program: &mut Assembler) {
         let l = &self.layout;
         match self.by {
             By::Machine => program.store_value(FRAME, WHO, 0).store_value(FRAME, WHO + 8, 0),
@@ -215,7 +188,7 @@ impl Maker<'_> {
     }
 
     /// Adds the pages in R2 to the lost ones.
-    fn lose(&self, program: &mut Assembler) {
+    pub(super) fn lose(&self, program: &mut Assembler) {
         program.store(FRAME, TEMPORARY, R2).set(R0, 0).store_word(FRAME, ZERO, R0);
         program.ask(MAP_LOOKUP, self.maps.lost.number(), ZERO).jump_if(R0, If::Equal, 0, "end");
         program.load(R2, FRAME, at(TEMPORARY)).atomic_add(R0, 0, R2);
@@ -223,7 +196,13 @@ impl Maker<'_> {
 
     /// Goes through the words of the request: for each `body` has its value in R7, the bits of the
     /// request in R8. It may change R0 to R5. R6 stays.
-    fn words(&self, program: &mut Assembler, insert: bool, most: i32, body: impl Fn(&mut Assembler)) {
+    pub(super) fn words(
+        &self,
+        program: &mut Assembler,
+        insert: bool,
+        most: i32,
+        body: impl Fn(&mut Assembler),
+    ) {
         let map = self.maps.unasked.number();
         program.load(R1, FRAME, at(FIRST)).shift_right_by(R1, 6).store(FRAME, WORD, R1).set(R9, 0);
         program.label("word").ask(MAP_LOOKUP, map, KEY);
@@ -250,7 +229,7 @@ impl Maker<'_> {
     }
 
     /// Takes the bits of the request: the pages that had some are in `WAITED_FOR` and `READ_AHEAD`.
-    fn take(&self, program: &mut Assembler, most: i32) {
+    pub(super) fn take(&self, program: &mut Assembler, most: i32) {
         program.load(R1, FRAME, at(END)).zero(R1, R1);
         program.store(FRAME, WAITED_FOR, R1).store(FRAME, READ_AHEAD, R1);
         let map = self.maps.unasked.number();
@@ -268,7 +247,7 @@ impl Maker<'_> {
     }
 
     /// Adds the numbers on the frame to the words of the owner's value.
-    fn count(&self, program: &mut Assembler, sums: &[(i16, i16)]) {
+    pub(super) fn count(&self, program: &mut Assembler, sums: &[(i16, i16)]) {
         let map = self.maps.owners.number();
         program.ask(MAP_LOOKUP, map, WHO).jump_if(R0, If::Not, 0, "owner");
         for word in 0..WORDS as i16 {
@@ -285,14 +264,14 @@ impl Maker<'_> {
     }
 
     /// Counts a request for the pages that are on the frame, of the file whose inode is in R6.
-    fn request(&self, program: &mut Assembler, most: i32) {
+    pub(super) fn request(&self, program: &mut Assembler, most: i32) {
         self.take(program, most);
         self.hits(program);
         self.count_request(program);
     }
 
     /// The pages of the request that were not taken.
-    fn hits(&self, program: &mut Assembler) {
+    pub(super) fn hits(&self, program: &mut Assembler) {
         program.load(R1, FRAME, at(END));
         for less in [FIRST, WAITED_FOR, READ_AHEAD] {
             program.load(R2, FRAME, at(less)).subtract(R1, R2);
@@ -300,7 +279,7 @@ impl Maker<'_> {
         program.store(FRAME, PAGES, R1);
     }
 
-    fn count_request(&self, program: &mut Assembler) {
+    pub(super) fn count_request(&self, program: &mut Assembler) {
         self.who(program);
         self.count(program, &[(HITS, PAGES), (MISSES, WAITED_FOR), (AHEAD, READ_AHEAD)]);
         self.note_name(program);
@@ -308,7 +287,7 @@ impl Maker<'_> {
 
     /// Notes the owner's name where it has none: that of the process, or of the file by the inode in
     /// R6.
-    fn note_name(&self, program: &mut Assembler) {
+    pub(super) fn note_name(&self, program: &mut Assembler) {
         if !matches!(self.by, By::Process | By::File) {
             return;
         }
@@ -336,14 +315,14 @@ impl Maker<'_> {
     }
 
     /// Whether the key's file is that of the wait in R0; goes on at `other` where it is not.
-    fn same_file(&self, program: &mut Assembler, other: &'static str) {
+    pub(super) fn same_file(&self, program: &mut Assembler, other: &'static str) {
         program.load(R1, R0, (0, 4)).load(R2, FRAME, (KEY as usize, 4));
         program.jump_if_both(R1, If::Not, R2, other).load(R1, R0, (8, 8)).load(R2, FRAME, at(KEY + 8));
         program.jump_if_both(R1, If::Not, R2, other);
     }
 
     /// Notes the pages from R8 to R9 of the key's file for the thread.
-    fn note_wait(&self, program: &mut Assembler, in_fault: i32) {
+    pub(super) fn note_wait(&self, program: &mut Assembler, in_fault: i32) {
         program.load(R1, FRAME, (KEY as usize, 4)).store_word(FRAME, WAIT, R1);
         program.set(R1, in_fault).store_word(FRAME, WAIT + 4, R1);
         program.load(R1, FRAME, at(KEY + 8)).store(FRAME, WAIT + 8, R1);
@@ -353,7 +332,7 @@ impl Maker<'_> {
     }
 
     /// Notes a wait, of the key's file and the pages from R8 to R9, as read-ahead begins.
-    fn waits(&self, program: &mut Assembler, wait: Wait) {
+    pub(super) fn waits(&self, program: &mut Assembler, wait: Wait) {
         if wait != Wait::Read {
             program.set(R8, 0).set(R9, 0);
         }
@@ -371,7 +350,7 @@ impl Maker<'_> {
     }
 
     /// The key and the pages of a folio that comes or goes.
-    fn folio_of(&self, program: &mut Assembler, point: Tracepoint) -> Result<(), TraceError> {
+    pub(super) fn folio_of(&self, program: &mut Assembler, point: Tracepoint) -> Result<(), TraceError> {
         program.load(R7, R1, point.field("s_dev")?).load(R8, R1, point.field("i_ino")?);
         program.load(R9, R1, point.field("index")?).set(R6, 1);
         // Before 6.2 the tracepoint may say nothing of it.
@@ -385,7 +364,7 @@ impl Maker<'_> {
 
     /// Pages that read-ahead adds; those that others add, as a write does, were not read. Pages of a
     /// request that was counted before they came were no hits.
-    fn added(&self, hooks: Hooks) -> Result<Program, TraceError> {
+    pub(super) fn added(&self, correct: impl Fn(&mut Assembler)) -> Result<Program, TraceError> {
         let point = Tracepoint("filemap:mm_filemap_add_to_page_cache");
         let mut program = Assembler::default();
         self.folio_of(&mut program, point)?;
@@ -395,9 +374,7 @@ impl Maker<'_> {
         self.same_file(&mut program, "end");
         program.load(R1, R0, (16, 8)).store(FRAME, WAITED_FIRST, R1);
         program.load(R1, R0, (24, 8)).store(FRAME, WAITED_END, R1);
-        if hooks == Hooks::Tracepoints {
-            self.correct(&mut program);
-        }
+        correct(&mut program);
         self.words(&mut program, true, MAX_WORDS_OF_FOLIO, |program| {
             program.store(FRAME, MASK, R8);
             bits(program, COUNTED_FIRST, COUNTED_END, ["counted low", "counted high", "counted none"]);
@@ -409,7 +386,7 @@ impl Maker<'_> {
         point.run(program)
     }
 
-    fn deleted(&self) -> Result<Program, TraceError> {
+    pub(super) fn deleted(&self) -> Result<Program, TraceError> {
         let point = Tracepoint("filemap:mm_filemap_delete_from_page_cache");
         let mut program = Assembler::default();
         self.folio_of(&mut program, point)?;
@@ -423,7 +400,7 @@ impl Maker<'_> {
     }
 
     /// The pages of the folio in R7.
-    fn pages_of_folio(&self, program: &mut Assembler) {
+    pub(super) fn pages_of_folio(&self, program: &mut Assembler) {
         let l = &self.layout;
         program.set(R9, 1).load(R1, R7, l.flags).shift_right_by(R1, l.head).and_value(R1, 1);
         program.jump_if(R1, If::Equal, 0, "small").load(R9, R7, l.pages_of_folio).label("small");
@@ -433,7 +410,7 @@ impl Maker<'_> {
 
     /// A folio (the first argument) of a file (the second) that was clean is dirtied. A page that is
     /// written was used, whoever had it read.
-    fn dirtying(&self) -> Assembler {
+    pub(super) fn dirtying(&self) -> Assembler {
         let mut program = Assembler::default();
         program.load(R7, R1, ARGUMENT[0]).load(R1, R1, ARGUMENT[1]).jump_if(R1, If::Equal, 0, "end");
         self.file_key(&mut program);
@@ -447,18 +424,18 @@ impl Maker<'_> {
 }
 
 /// The eight bytes at an offset from the address in a register, on the frame; changes R1 to R5.
-fn read_kernel(program: &mut Assembler, from: Register, offset: usize) {
+pub(super) fn read_kernel(program: &mut Assembler, from: Register, offset: usize) {
     program.copy(R1, FRAME).add_value(R1, TEMPORARY.into()).set(R2, 8);
     program.copy(R3, from).add_value(R3, offset as i32).call(READ_KERNEL);
 }
 
 /// A place of eight bytes on the frame.
-fn at(offset: i16) -> Place {
+pub(super) fn at(offset: i16) -> Place {
     (offset as usize, 8)
 }
 
 /// R8 = the bits of the pages from `first` to `end` that are in the word; changes R1 to R3.
-fn bits(program: &mut Assembler, first: i16, end: i16, [low, high, none]: [&'static str; 3]) {
+pub(super) fn bits(program: &mut Assembler, first: i16, end: i16, [low, high, none]: [&'static str; 3]) {
     program.load_apart(R1, WORD).shift_left_by(R1, 6).set(R8, 0);
     program.load_apart(R2, end).jump_if_both(R1, If::AtLeast, R2, none);
     program.load_apart(R3, first).copy(R4, R1).add_value(R4, 64).and_value(R4, -1);

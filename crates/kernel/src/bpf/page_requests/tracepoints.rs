@@ -8,10 +8,11 @@
 //! counted as a whole. A page in it that cannot be mapped so (the one that starts the next read-ahead)
 //! is met again by `mm_filemap_fault`.
 
-use super::super::super::TraceError;
-use super::super::super::assembler::*;
-use super::super::super::program::{Program, Tracepoint, run_at};
-use super::*;
+use super::super::TraceError;
+use super::super::assembler::*;
+use super::super::program::{Program, Tracepoint, run_at};
+use super::maker::*;
+use super::maps::{HITS, MISSES};
 
 /// Folios of a batch (`PAGEVEC_SIZE`), and one more.
 const BATCH: i32 = 32;
@@ -36,15 +37,19 @@ const STATE: i16 = -288;
 const SAME: i16 = -296;
 const BEFORE: i16 = -304;
 
+/// All of them.
+pub(super) fn all(maker: &Maker) -> Result<Vec<Program>, TraceError> {
+    maker.on_tracepoints()
+}
+
 impl Maker<'_> {
-    /// All of them.
-    pub(super) fn on_tracepoints(&self) -> Result<Vec<Program>, TraceError> {
+    fn on_tracepoints(&self) -> Result<Vec<Program>, TraceError> {
         Ok(vec![
             self.reads_ahead_at("readahead:page_cache_sync_ra", Wait::Read)?,
             self.reads_ahead_at("readahead:page_cache_async_ra", Wait::Ahead)?,
             self.reads_ahead_at("readahead:page_cache_ra_order", Wait::Unless)?,
             self.reads_ahead_at("readahead:page_cache_ra_unbounded", Wait::Unless)?,
-            self.added(Hooks::Tracepoints)?,
+            self.added(|program| self.correct(program))?,
             self.deleted()?,
             run_at(self.btf, "writeback_dirty_folio", self.dirtying())?,
             self.faults_at()?,
@@ -90,7 +95,7 @@ impl Maker<'_> {
     }
 
     /// Corrects what was counted for the thread's last request, where pages of it are only added now.
-    pub(super) fn correct(&self, program: &mut Assembler) {
+    fn correct(&self, program: &mut Assembler) {
         program.ask(MAP_LOOKUP, self.maps.requests.number(), THREAD);
         program.jump_if(R0, If::Equal, 0, "not counted");
         self.same_file(program, "not counted");

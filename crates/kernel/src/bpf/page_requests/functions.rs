@@ -1,14 +1,18 @@
 //! The programs on functions: a read and a fault are counted with the pages that they were given.
 
-use super::super::super::TraceError;
-use super::super::super::assembler::*;
-use super::super::super::program::{Program, When, run_on};
-use super::super::WRITTEN;
-use super::*;
+use super::super::TraceError;
+use super::super::assembler::*;
+use super::super::program::{Program, When, run_on};
+use super::maker::*;
+use super::maps::WRITTEN;
+
+/// All of them.
+pub(super) fn all(maker: &Maker) -> Result<Vec<Program>, TraceError> {
+    maker.on_functions()
+}
 
 impl Maker<'_> {
-    /// All of them.
-    pub(super) fn on_functions(&self) -> Result<Vec<Program>, TraceError> {
+    fn on_functions(&self) -> Result<Vec<Program>, TraceError> {
         // Those that note pages come before those that ask for them.
         let mut programs = vec![
             self.reads_ahead("page_cache_sync_ra", Wait::Read)?,
@@ -16,7 +20,7 @@ impl Maker<'_> {
             self.reads_ahead("page_cache_ra_unbounded", Wait::Unless)?,
             self.faults()?,
             self.fault_ends()?,
-            self.added(Hooks::Functions)?,
+            self.added(|_| ())?,
             self.deleted()?,
             self.dirtied()?,
             self.written()?,
