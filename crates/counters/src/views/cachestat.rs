@@ -100,7 +100,7 @@ const COLUMNS: [Column; 6] = [
     ("ahead", |c| Some(c.ahead), "first requests of pages that read-ahead had read"),
     ("waste", |c| c.wasted, "pages read ahead and evicted without a request"),
     ("dirtied", |c| Some(c.dirtied), "pages changed for the first time since they were clean"),
-    ("written", |c| c.written, "pages given to the device, by whoever writes them back"),
+    ("written", |c| c.written, "pages given to the device, by the task that writes them back"),
 ];
 
 /// Every column with its meaning.

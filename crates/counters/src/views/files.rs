@@ -84,7 +84,7 @@ impl Reason {
             Self::UnreadableDirectory => "directories that this user may not read",
             Self::Pseudo => "file systems without page cache",
             Self::Again => "other names of counted files",
-            Self::Unknown => "files of which the kernel does not say it",
+            Self::Unknown => "files whose pages the kernel hides",
         }
     }
 }

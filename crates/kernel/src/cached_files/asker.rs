@@ -17,7 +17,8 @@ use crate::region::page_size;
 pub enum FileSystem {
     /// Its files have pages in the cache.
     Cached,
-    /// Its files' pages belong to files of another one, which only mincore(2) finds.
+    /// Its files' pages belong to files of another one, which only mincore(2) finds: cachestat(2)
+    /// says that none are cached.
     Overlay,
     /// The kernel's own figures and settings, or huge pages set aside.
     Pseudo,
@@ -114,16 +115,16 @@ impl Asker<'_> {
             FileSystem::Pseudo => None,
         };
         let Some(found) = found else { return self.looked.leave_out(Reason::Unknown, name) };
-        let bytes = self.bytes(file, length, &found);
+        let bytes = self.bytes(file, length, of, &found);
         self.looked.add(directory, &bytes, name);
     }
 
-    fn bytes(&mut self, file: &File, length: u64, found: &Cached) -> Bytes {
+    fn bytes(&mut self, file: &File, length: u64, of: FileSystem, found: &Cached) -> Bytes {
         let bytes = |pages: u64| pages * page_size() as u64;
         let (mut mapped, mut active) = (None, None);
         if found.pages == 0 {
             (mapped, active) = (Some(0), Some(0));
-        } else if let Some(frames) = &mut self.frames
+        } else if let (Some(frames), FileSystem::Cached) = (&mut self.frames, of)
             && let Ok(seen) = frames.look(file, length)
         {
             mapped = Some(seen.mapped);

@@ -40,8 +40,8 @@ enum Owners {
     after_help = format!("Counts while it runs, with BPF: needs root, and a kernel with BTF. Figures are pages \
 per second:
 {}
-A page that was read and that nobody has asked for yet is no hit at its first request: a sequential read of \
-uncached pages has a ratio of 0%. Pages that were cached before the start count as hits. A fault requests \
+The first request of a page that read-ahead brought in is no hit: a sequential read of uncached pages has a \
+ratio of 0%. Pages that were cached before the start count as hits. A fault requests \
 the pages around it that the kernel maps with it, too. Direct I/O and tmpfs request nothing.
 
 The counts come from programs on kernel functions, or on tracepoints (Linux 6.18) where the kernel refuses \
