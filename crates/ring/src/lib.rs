@@ -1,4 +1,4 @@
-//! What pagelab and its tracer inside QEMU share: one mapping with a [`Header`], a [`Slot`] for each thread that is
+//! What pagelab shares with its tracer inside QEMU, or with its library in a program that is recorded through a window: one mapping with a [`Header`], a [`Slot`] for each thread that is
 //! recorded at a time, an [`Image`] for each address space, and for each slot a ring of [`BUFFERS`] buffers of [`WORDS`]
 //! words, which say what it references ([`words`]).
 //!
@@ -12,7 +12,7 @@ pub mod words;
 use core::sync::atomic::{AtomicU8, AtomicU32, AtomicU64};
 
 /// The first word of a mapping: its layout.
-pub const LAYOUT: u64 = u64::from_le_bytes(*b"plring 5");
+pub const LAYOUT: u64 = u64::from_le_bytes(*b"plring 6");
 /// Threads that can be recorded at a time.
 pub const SLOTS: usize = 256;
 /// Address spaces in all: processes that are forked and programs that are executed. Those beyond are not recorded; a
@@ -87,6 +87,55 @@ pub struct Header {
     pub images: AtomicU32,
     /// Whether the tracer has begun.
     pub begun: AtomicU32,
+    /// The window, of a recording through one.
+    pub window: Window,
+}
+
+/// What concerns a recording through a window.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Window {
+    /// Pages that may be accessible, at the beginning.
+    pub pages: AtomicU32,
+    /// Whether a program enlarges its window until it is no more than [`SLOWDOWN`] times slower.
+    pub grows: AtomicU32,
+    /// The largest window that any program had.
+    pub widest: AtomicU32,
+    /// Why a program could not be recorded: a number of [`refusals`].
+    pub refused: AtomicU32,
+    /// Threads whose faults were recorded.
+    pub threads: AtomicU32,
+    /// Whether references of the kernel's may be missing.
+    pub without_kernel: AtomicU32,
+    /// Faults that were recorded.
+    pub faults: AtomicU64,
+    /// Those that the kernel made for the program.
+    pub by_kernel: AtomicU64,
+    /// Pages of stacks, which are not in the window.
+    pub stack_pages: AtomicU64,
+    /// Other pages that are not.
+    pub other_pages: AtomicU64,
+    /// Times that all pages were hidden, as some faults may have been missed.
+    pub emptied: AtomicU64,
+}
+
+/// How many times slower a program is with a window that grows, at most.
+pub const SLOWDOWN: u64 = 3;
+/// The largest window.
+pub const MAX_WINDOW: u32 = 1 << 16;
+/// The smallest one.
+pub const MIN_WINDOW: u32 = 128;
+
+/// Why a program cannot be recorded through a window.
+pub mod refusals {
+    /// The kernel tells no mappings, or no entries of the page table.
+    pub const MAPPINGS: u32 = 1;
+    /// It has no userfaultfd that takes any memory.
+    pub const USERFAULT: u32 = 2;
+    /// It records no page faults for this user.
+    pub const EVENTS: u32 = 3;
+    /// The system refuses memory.
+    pub const MEMORY: u32 = 4;
 }
 
 /// The state of one thread's recording.

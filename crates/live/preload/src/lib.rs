@@ -1,6 +1,6 @@
-//! What the dynamic loader puts into a program that the pager pages (`LD_PRELOAD`).
+//! What the dynamic loader puts into a program that the pager pages, or that is recorded through a window (`LD_PRELOAD`).
 //!
-//! It hands a userfaultfd over to pagelab, tells it of each range of anonymous memory that the program gets, and has one
+//! For a recording, see [`window`]. For the pager, it hands a userfaultfd over to pagelab, tells it of each range of anonymous memory that the program gets, and has one
 //! thread that takes pages out on pagelab's word, for no other process can. Nothing is decided here.
 //!
 //! glibc's malloc stays what it is: it asks the kernel for memory by itself, so that its functions are wrapped, and
@@ -9,6 +9,8 @@
 //!
 //! In a forked child nothing is paged: before fork pagelab puts every page back, after it takes them out again. A program
 //! that is executed gets memory of its own; it and what it executes no longer load this.
+
+mod window;
 
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::size_of;
@@ -61,6 +63,10 @@ extern "C" fn begin() {
     // SAFETY: before the program's threads. The environment is the loader's; strings end with a zero; the thread's
     // function is `help`, which uses what is static alone.
     unsafe {
+        let path = libc::getenv(window::VARIABLE.as_ptr().cast());
+        if !path.is_null() {
+            return window::begin(path);
+        }
         let name = libc::getenv(VARIABLE.as_ptr().cast());
         if name.is_null() {
             return;
@@ -187,8 +193,14 @@ fn interrupted() -> bool {
     unsafe { *libc::__errno_location() == libc::EINTR }
 }
 
-/// Tells pagelab and waits until it has done what follows.
+/// Tells pagelab, or the window, and waits until it has done what follows.
 fn tell(what: usize, start: usize, length: usize) {
+    if window::state::are_several() {
+        if what == RANGE {
+            window::state::take_new(start, length);
+        }
+        return;
+    }
     // SAFETY: the thread's own error number, which a program may look at after what it called; the advice changes
     // nothing that a program sees.
     let error = unsafe {
@@ -215,10 +227,15 @@ fn tell(what: usize, start: usize, length: usize) {
     unsafe { *libc::__errno_location() = error };
 }
 
+/// Whether somebody is to be told of memory: pagelab, or the window of a process with several threads.
+fn is_told() -> bool {
+    ACTIVE.load(Acquire) || window::state::are_several()
+}
+
 /// Looks where a block comes from, and tells what is not known yet.
 fn seen(block: *mut c_void) {
     let address = block.expose_provenance();
-    if address == 0 || !ACTIVE.load(Acquire) {
+    if address == 0 || !is_told() {
         return;
     }
     // SAFETY: before each block of glibc's malloc stand its size with three flags and, before that, of a block with a
@@ -242,7 +259,10 @@ fn seen(block: *mut c_void) {
     } else {
         // SAFETY: a word of the C library's, written by brk(2)'s callers alone.
         let end = unsafe { (&raw const __curbrk).read_volatile() }.expose_provenance();
-        let told = HEAP.swap(end, AcqRel);
+        let told = match HEAP.swap(end, AcqRel) {
+            0 => window::state::heap(),
+            told => told,
+        };
         if end > told {
             tell(RANGE, told, end - told);
         }
@@ -300,6 +320,7 @@ macro_rules! wrapped {
         /// As the C library's.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> *mut c_void {
+            let _guard = window::state::entered();
             // SAFETY: the caller's promise.
             let block = unsafe { $call };
             seen(block);
@@ -371,11 +392,12 @@ pub unsafe extern "C" fn mmap(
     file: c_int,
     offset: i64,
 ) -> *mut c_void {
+    let _guard = window::state::entered();
     // SAFETY: the caller's promise.
     let made = unsafe { libc::syscall(libc::SYS_mmap, address, length, protection, flags, file, offset) };
     let wanted = libc::MAP_ANONYMOUS | libc::MAP_PRIVATE;
     let other = libc::MAP_STACK | libc::MAP_GROWSDOWN | libc::MAP_HUGETLB;
-    if made != -1 && flags & (wanted | other) == wanted && ACTIVE.load(Acquire) {
+    if made != -1 && flags & (wanted | other) == wanted && is_told() {
         tell(RANGE, made as usize, length);
     }
     ptr::with_exposed_provenance_mut(made as usize)
