@@ -54,7 +54,7 @@ impl Recording {
     pub fn start(path: &Path, program: Vec<String>, recorder: String) -> Result<Self> {
         let failed = |e: io::Error| Failure::system(format!("beginning the trace {}", path.display()), &e);
         let kinds = ["load", "store", "fetch"].map(str::to_owned).to_vec();
-        let heading = Heading { program, recorder, unit: 1 << SHIFT, kinds, reduced: None };
+        let heading = Heading { program, recorder, unit: 1 << SHIFT, kinds, reduced: None, window: None };
         let mut reader = Reader::new(Selection { shift: SHIFT, kinds: 0b111 }).map_err(failed)?;
         let file = File::create_new(path).map_err(failed)?;
         let mut new = Self {

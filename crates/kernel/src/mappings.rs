@@ -51,6 +51,10 @@ fn named(text: &str, program: &Path) -> Vec<Mapping> {
             first.to_owned() + &rest
         });
         let file = file.unwrap_or_default();
+        // Memory that a recording through a window has moved.
+        let moved = file.strip_prefix("/memfd:pagelab ").and_then(|rest| rest.strip_suffix(" (deleted)"));
+        let file =
+            moved.map_or(file.clone(), |moved| if moved == "heap" { "[heap]".into() } else { String::new() });
         let Range { start, end } = range;
         let follows = start == end_before;
         let path = Path::new(&file);

@@ -53,9 +53,10 @@ struct TraceSummary {
 /// # Errors
 /// When it cannot be read, takes too much memory, or the user interrupts.
 pub fn draw(path: &Path, process: Option<NonZeroU32>, output: &Path, context: &Context) -> Result<()> {
-    let options = Options { process, ..Options::default() };
+    let options = Options { process, window: true, ..Options::default() };
     let known = read(path, &options, context)?;
     let ends = recorded::ends(path).ok().flatten();
+    let least = ends.as_ref().map_or(0, |(heading, _)| heading.least());
     let mappings = ends.as_ref().map_or(&[][..], |(_, ending)| &ending.mappings[..]);
     let finer = ends.as_ref().map_or(1, |(heading, _)| options.page_size / heading.unit.max(1));
     let bits = PROCESS - finer.max(1).trailing_zeros().min(PROCESS);
@@ -74,10 +75,11 @@ pub fn draw(path: &Path, process: Option<NonZeroU32>, output: &Path, context: &C
     })?;
     let portrait = sitting.finish();
     let words = process.map_or(path.display().to_string(), |n| format!("{} --process {n}", path.display()));
-    let results = curves_of(&words, &known, pages, options.page_size, context)?;
+    let results = curves_of(&words, &known, pages, least, options.page_size, context)?;
     let drawn = Computed::drawn(&results);
     let frames = sizes(pages, 4 * LRU_SIZES).into_iter().chain((0..32).map(|n| 1 << n));
-    let mut lru: Vec<(u32, u64)> = frames.map(|frames| (frames, known.lru.misses(frames))).collect();
+    let mut lru: Vec<(u32, u64)> =
+        frames.filter(|&frames| frames >= least).map(|frames| (frames, known.lru.misses(frames))).collect();
     lru.sort_unstable();
     lru.dedup();
     let misses = Misses { lru };
@@ -205,6 +207,7 @@ fn curves_of(
     words: &str,
     known: &TraceSummary,
     pages: u32,
+    least: u32,
     page_size: u64,
     context: &Context,
 ) -> Result<Vec<Computed>> {
@@ -223,8 +226,10 @@ fn curves_of(
         byte_ratio: None,
         read_ahead: None,
     };
-    let lru: Vec<_> =
-        sizes(pages, LRU_SIZES).into_iter().map(|frames| point(frames, known.lru.misses(frames))).collect();
+    let holds = |frames: &u32| *frames >= least;
+    let sizes = sizes(pages, LRU_SIZES).into_iter().filter(holds);
+    let sizes = sizes.chain((pages < least).then_some(least));
+    let lru: Vec<_> = sizes.map(|frames| point(frames, known.lru.misses(frames))).collect();
     let mut list = vec![Computed::curve(experiment(), computed::model("lru")?, page_size, &lru)];
     let Some(kept) = &known.kept else { return Ok(list) };
     let kinds: Vec<PolicyKind> =
@@ -235,8 +240,14 @@ fn curves_of(
         pagelab_simulation::replay(&source, &wanted, &Watching::new("replaying", context.quiet)?)?;
     let replayed = &simulated.policies;
     for (name, results) in POLICIES.iter().zip(replayed.chunks(simulated.frames.len())) {
-        let points: Vec<_> = results.iter().map(|one| point(one.frames, one.misses)).collect();
-        list.push(Computed::curve(experiment(), computed::model(name)?, page_size, &points));
+        let points: Vec<_> = results
+            .iter()
+            .filter(|one| holds(&one.frames))
+            .map(|one| point(one.frames, one.misses))
+            .collect();
+        if !points.is_empty() {
+            list.push(Computed::curve(experiment(), computed::model(name)?, page_size, &points));
+        }
     }
     Ok(list)
 }

@@ -80,6 +80,7 @@ impl Recording {
             force: false,
             selection: SELECTION,
             streams: Streams::Nothing,
+            window: None,
         };
         let recorded = tracing::record(&order)?;
         let failed = !recorded.status.success() && !self.allow_failure;

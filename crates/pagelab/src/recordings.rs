@@ -62,6 +62,13 @@ pub fn show(path: &Path, all: bool, json: bool, context: &Context) -> Result<()>
             count(reduced.frames.into())
         ));
     }
+    if let Some(window) = heading.window {
+        told(format!(
+            "recorded through a window of {} pages: it holds for memory of {} pages and more",
+            count(window.into()),
+            count(heading.least().into())
+        ));
+    }
     let list = if ending.streams.is_empty() { vec![Origin::default(); pages.len()] } else { ending.streams };
     table(&list, &pages, all, context);
     Ok(())
@@ -69,7 +76,7 @@ pub fn show(path: &Path, all: bool, json: bool, context: &Context) -> Result<()>
 
 /// Different units of each process, in the order of their first blocks.
 fn count(path: &Path, page_size: u64, context: &Context) -> Result<Vec<u64>> {
-    let options = Options { page_size, reduced: true, ..Options::default() };
+    let options = Options { page_size, reduced: true, window: true, ..Options::default() };
     let mut reader = Reader::open(path, &options)?;
     if reader.format() != Format::Recorded {
         bail!(

@@ -126,6 +126,7 @@ impl StreamArguments {
             page_size: self.page_size,
             columns: self.columns,
             reduced: false,
+            window: false,
             process: self.process,
         }
     }

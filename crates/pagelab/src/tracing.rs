@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use pagelab_experiment::words;
-use pagelab_live::harness::tracer::{self, Selection, Source, Space, Streams, Traced};
-use pagelab_reference::trace::recorded::{Ending, Heading, Mapping, Origin, Writer};
+use pagelab_live::harness::tracer::{self, MAX_WINDOW, Selection, Source, Space, Streams, Traced, Window};
+use pagelab_reference::trace::recorded::{self, Ending, Heading, Mapping, Origin, Outside, Writer};
 
 use crate::failure::usage;
 use crate::interrupt::Interrupt;
@@ -38,6 +38,8 @@ pub struct Order<'a> {
     pub selection: Selection,
     /// What the program reads and writes.
     pub streams: Streams,
+    /// The window through which it is recorded; `None`: every reference, under QEMU.
+    pub window: Option<Window>,
 }
 
 /// What was recorded.
@@ -57,26 +59,29 @@ pub struct Recorded {
 /// Runs the program and records it. Where the user ends it, the file is whole.
 ///
 /// # Errors
-/// When the program, QEMU or the tracer is not there or cannot be started, or the file cannot be written.
+/// When the program, QEMU or a library is not there or cannot be started, or the file cannot be written.
 pub fn record(order: &Order) -> Result<Recorded> {
     let kinds = order.selection.kinds;
     let program = qemu::resolved(order.program)?;
-    let (qemu, version) = qemu::runs(Path::new(&program[0]))?;
-    let tracer = tracer::find_tracer().ok_or_else(|| {
-        anyhow!(
-            "the tracer, libpagelab_tracer.so, is not next to pagelab\nhint: 'make install' installs \
-            both; PAGELAB_TRACER names another place"
-        )
-    })?;
+    let by = match order.window {
+        Some(window) => Recorder::through(window, Path::new(&program[0]))?,
+        None => Recorder::under_qemu(Path::new(&program[0]))?,
+    };
     let path = order.path;
     let file = created(path, order.force)?;
-    let heading = Heading {
+    // A window that grows is known at the end; until then the file says the largest, which is true of it.
+    let grows = order.window.is_some_and(|window| window.grows);
+    // Through a window a store is not told from a load.
+    let told = |kind: &u32| kinds & 1 << kind != 0 && !(order.window.is_some() && *kind == 1);
+    let mut heading = Heading {
         program: words_of(order.program),
-        recorder: version.words,
+        recorder: by.words(),
         unit: 1 << order.selection.shift,
-        kinds: (0..3).filter(|kind| kinds & 1 << kind != 0).map(|kind| KINDS[kind].to_owned()).collect(),
+        kinds: (0..3).filter(told).map(|kind| KINDS[kind as usize].to_owned()).collect(),
         reduced: None,
+        window: order.window.map(|window| if grows { MAX_WINDOW } else { window.pages }),
     };
+    let again = file.try_clone().context("the trace")?;
     let mut recording = Recording {
         writer: Writer::new(BufWriter::with_capacity(1 << 20, file), &heading).context("the trace")?,
         pages: Pages::default(),
@@ -84,27 +89,124 @@ pub fn record(order: &Order) -> Result<Recorded> {
     };
     let interrupt = Interrupt::listen().context("cannot install signal handlers")?;
     let begun = Instant::now();
-    let mut traced = Traced::start(&qemu, version.major, &tracer, &program, order.selection, order.streams)
-        .with_context(|| format!("{} cannot be started", qemu.display()))?;
+    let mut traced = by.start(&program, order)?;
+    if traced.has_begun() && traced.refused().is_some() {
+        // The program would go on by itself.
+        traced.end(true);
+    }
     let (status, interrupted) = recording.follow(&mut traced, &interrupt, path)?;
-    if !traced.has_begun() {
+    if !traced.has_begun() || traced.refused().is_some() {
         drop(recording);
         let _ = std::fs::remove_file(path);
-        bail!("{} did not load the tracer; its messages are above", qemu.display());
+        return Err(by.failed(order.program, &traced, status));
     }
     let unseen = traced.unseen();
+    let passage = order.window.map(|_| traced.passage());
+    // Of each process one thread at least.
+    let more = passage.map_or(0, |passage| (passage.threads as usize).saturating_sub(traced.spaces().len()));
     let elapsed = begun.elapsed();
     let units = recording.pages.all.len();
     let ending = Ending {
         status: words(status),
         unrecorded_threads: unseen.threads,
         unrecorded_programs: unseen.programs,
+        threads: (recording.pages.processes() + more) as u64,
+        outside: passage.map(|passage| Outside {
+            stack_pages: passage.stack_pages,
+            other_pages: passage.other_pages,
+            kernel_references: passage.by_kernel,
+            kernel: !passage.without_kernel,
+            emptied: passage.emptied,
+        }),
         mappings: recording.referenced_mappings(order.selection.shift),
         streams: traced.spaces().into_iter().map(origin).collect(),
         ..Ending::default()
     };
     let (ending, bytes) = recording.writer.finish(ending).with_context(|| format!("{}", path.display()))?;
+    // What is not a file of its own keeps the largest.
+    let is_file = std::fs::symlink_metadata(path).is_ok_and(|about| about.is_file());
+    if let (true, true, Some(passage)) = (grows, is_file, passage) {
+        let before = heading.clone();
+        heading.window = Some(passage.widest);
+        recorded::restate(&mut { again }, &before, &heading)
+            .with_context(|| format!("{}", path.display()))?;
+    }
     Ok(Recorded { heading, ending, units, bytes, elapsed, status, interrupted })
+}
+
+/// What records a program.
+enum Recorder {
+    Qemu { qemu: PathBuf, version: qemu::Version, tracer: PathBuf },
+    Window { library: PathBuf, window: Window },
+}
+
+impl Recorder {
+    fn under_qemu(program: &Path) -> Result<Self> {
+        let (qemu, version) = qemu::runs(program)?;
+        let tracer = tracer::find_tracer().ok_or_else(|| {
+            anyhow!(
+                "the tracer, libpagelab_tracer.so, is not next to pagelab\nhint: 'make install' installs \
+                both; PAGELAB_TRACER names another place"
+            )
+        })?;
+        Ok(Self::Qemu { qemu, version, tracer })
+    }
+
+    fn through(window: Window, program: &Path) -> Result<Self> {
+        let library = pagelab_pager::program::library().ok_or_else(|| {
+            anyhow!(
+                "the library, libpagelab_preload.so, is not next to pagelab\nhint: 'make install' installs \
+                both; PAGELAB_PRELOAD names another place"
+            )
+        })?;
+        if pagelab_pager::program::is_static(program) {
+            bail!(
+                "{} is statically linked and loads no library, which --window needs\nhint: record it without --window",
+                program.display()
+            );
+        }
+        Ok(Self::Window { library, window })
+    }
+
+    /// What a heading says of it.
+    fn words(&self) -> String {
+        match self {
+            Self::Qemu { version, .. } => version.words.clone(),
+            Self::Window { .. } => "pagelab trace --window".to_owned(),
+        }
+    }
+
+    fn start(&self, program: &[OsString], order: &Order) -> Result<Traced> {
+        let (started, name) = match self {
+            Self::Qemu { qemu, version, tracer } => (
+                Traced::start(qemu, version.major, tracer, program, order.selection, order.streams),
+                qemu.display(),
+            ),
+            Self::Window { library, window } => (
+                Traced::start_through_window(library, program, order.selection, *window, order.streams),
+                Path::new(&program[0]).display(),
+            ),
+        };
+        started.with_context(|| format!("{name} cannot be started"))
+    }
+
+    /// Why nothing was recorded.
+    fn failed(&self, program: &[OsString], traced: &Traced, status: ExitStatus) -> anyhow::Error {
+        let program = program[0].to_string_lossy();
+        match (self, traced.refused()) {
+            (Self::Qemu { qemu, .. }, _) => {
+                anyhow!("{} did not load the tracer; its messages are above", qemu.display())
+            }
+            (_, Some(refusal)) => anyhow!(
+                "{program} cannot be recorded through a window: {refusal}\nhint: record it without --window"
+            ),
+            _ => anyhow!(
+                "{program} does not load the library ({}): it is set-user-ID, or uses another C library\n\
+                hint: record it without --window",
+                words(status)
+            ),
+        }
+    }
 }
 
 /// What is known of an address space.
@@ -287,6 +389,11 @@ impl Default for Pages {
 impl Pages {
     /// Bits of a unit's number, and the first of a process's.
     const PROCESS: u32 = 48;
+
+    /// How many processes they are of.
+    fn processes(&self) -> usize {
+        self.all.iter().map(|&(process, _)| process).collect::<HashSet<_>>().len()
+    }
 
     #[inline]
     fn note(&mut self, process: u32, page: u64) {

@@ -55,7 +55,14 @@ fn buffer() -> Vec<u32> {
 
 fn main() {
     let kinds = ["load", "store", "fetch"].map(str::to_owned).to_vec();
-    let heading = Heading { program: Vec::new(), recorder: String::new(), unit: 4096, kinds, reduced: None };
+    let heading = Heading {
+        program: Vec::new(),
+        recorder: String::new(),
+        unit: 4096,
+        kinds,
+        reduced: None,
+        window: None,
+    };
     let words = buffer();
     let mut least = Duration::MAX;
     let (mut references, mut bytes) = (0, 0);

@@ -89,6 +89,7 @@ fn own(unit: u64, pages: &[u64]) -> Vec<u8> {
         unit,
         kinds: vec!["load".into()],
         reduced: None,
+        window: None,
     };
     let mut bytes = Vec::new();
     let mut writer = Writer::new(&mut bytes, &heading).unwrap();

@@ -107,13 +107,41 @@ pub struct Simulated {
     pub working_set: Option<WorkingSetCurve>,
 }
 
-/// How the trace at `path` was made shorter, where it was.
-fn reduced(path: &Path, options: &Options) -> Result<Option<Reduced>> {
-    if path == Path::new("-") {
-        return Ok(None);
+/// A trace that holds from some size on.
+enum Shorter {
+    /// It was made shorter.
+    Reduced(Reduced),
+    /// It was recorded through a window of so many pages, and holds from this size on.
+    Window(u32, u32),
+}
+
+impl Shorter {
+    /// How the trace at `path` is shorter than its program's, where it is.
+    fn of(path: &Path, options: &Options) -> Result<Option<Self>> {
+        if path == Path::new("-") {
+            return Ok(None);
+        }
+        let reader = Reader::open(path, &Options { reduced: true, window: true, ..*options })?;
+        let Some(heading) = reader.heading() else { return Ok(None) };
+        let window = heading.window.map(|window| Self::Window(window, heading.least()));
+        Ok(heading.reduced.clone().map(Self::Reduced).or(window))
     }
-    let reader = Reader::open(path, &Options { reduced: true, ..*options })?;
-    Ok(reader.heading().and_then(|heading| heading.reduced.clone()))
+
+    /// The least memory that it holds for, in pages.
+    fn least(&self) -> u32 {
+        match self {
+            Self::Reduced(reduced) => reduced.frames,
+            Self::Window(_, least) => *least,
+        }
+    }
+
+    /// What was done to it.
+    fn how(&self) -> String {
+        match self {
+            Self::Reduced(reduced) => format!("reduced ({})", reduced.method),
+            Self::Window(window, _) => format!("recorded through a window of {window} pages"),
+        }
+    }
 }
 
 /// Refuses what does not hold for a reduced trace.
@@ -142,17 +170,22 @@ fn check_reduced(path: &Path, reduced: &Reduced, wanted: &Wanted) -> Result<(), 
 
 /// The sizes for a stream of so many pages; those that a reduced trace does not hold for are left
 /// out, or refused where somebody asked for them.
-fn frames(wanted: &Wanted, pages: u32, shorter: Option<(&Path, &Reduced)>) -> Result<Vec<u32>, Unanswerable> {
+fn frames(wanted: &Wanted, pages: u32, shorter: Option<(&Path, &Shorter)>) -> Result<Vec<u32>, Unanswerable> {
     let mut frames = wanted.sizes.of(pages);
-    let Some((path, Reduced { method, frames: least, .. })) = shorter else { return Ok(frames) };
+    let Some((path, shorter)) = shorter else { return Ok(frames) };
+    let least = shorter.least();
     if let Sizes::Usual(_) = wanted.sizes {
-        frames.retain(|frames| frames >= least);
+        frames.retain(|&frames| frames >= least);
+        if frames.is_empty() {
+            frames.push(least);
+        }
     }
-    match frames.iter().find(|frames| *frames < least) {
+    match frames.iter().find(|&&frames| frames < least) {
         None => Ok(frames),
         Some(small) => Err(Unanswerable(format!(
-            "a memory of {small} pages: {} was reduced ({method}) for {least} pages and more",
-            path.display()
+            "a memory of {small} pages: {} was {} for {least} pages and more",
+            path.display(),
+            shorter.how()
         ))),
     }
 }
@@ -165,22 +198,34 @@ pub fn replay(source: &Source, wanted: &Wanted, watch: &dyn Watch) -> Result<Sim
     let Source::Trace { path, options } = *source else {
         return from_memory(source, wanted, &|pages| Ok(wanted.sizes.of(pages)), watch);
     };
-    let reduced = reduced(path, &options)?;
-    let shorter = reduced.as_ref().map(|reduced| (path, reduced));
-    if let Some((path, reduced)) = shorter {
+    let found = Shorter::of(path, &options)?;
+    let shorter = found.as_ref().map(|shorter| (path, shorter));
+    if let Some(Shorter::Reduced(reduced)) = &found {
         check_reduced(path, reduced, wanted)?;
-        if let Sizes::Given(_) = wanted.sizes {
-            frames(wanted, 1, shorter)?;
-        }
     }
-    let options = Options { reduced: reduced.is_some(), ..options };
+    let through_window = matches!(found, Some(Shorter::Window(..)));
+    if through_window && wanted.records.is_some() {
+        return Err(Unanswerable(format!(
+            "{} was recorded through a window, which does not tell loads from stores",
+            path.display()
+        ))
+        .into());
+    }
+    if let (Some(_), Sizes::Given(_)) = (&found, &wanted.sizes) {
+        frames(wanted, 1, shorter)?;
+    }
+    let options = Options { reduced: found.is_some() && !through_window, window: through_window, ..options };
     let sizes = |pages| frames(wanted, pages, shorter);
     let mut simulated = if is_fed(wanted) {
         fed(path, &options, wanted, &sizes, watch)?
     } else {
         from_memory(&Source::Trace { path, options }, wanted, &sizes, watch)?
     };
-    if let Some(reduced) = &reduced {
+    if through_window {
+        // The times between references are not known.
+        simulated.working_set = None;
+    }
+    if let Some(Shorter::Reduced(reduced)) = &found {
         // Misses are those of the whole stream, so ratios are too.
         simulated.references = reduced.references;
     }

@@ -1,9 +1,11 @@
-//! A program under QEMU's user mode, with the references that its translator saw.
+//! A program under QEMU's user mode, with the references that its translator saw, or a program by itself, with those that a
+//! window of its pages lets through.
 //!
 //! QEMU loads pagelab's tracer (crates/live/tracer) as a plugin, which writes each thread's
 //! references into a ring of its own in a mapping without a file ([`pagelab_ring`]); this side
 //! reads them while the program runs. Plugin and mapping are handed over as descriptors of this
-//! process, so nothing is left of them whatever ends first.
+//! process, so nothing is left of them whatever ends first. Through a window the program's loader
+//! loads pagelab's library (crates/live/preload), which writes into the same mapping.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -18,12 +20,14 @@ use std::time::Duration;
 use pagelab_kernel::spawn;
 use pagelab_ring::{
     BUFFERS, BYTES, CLOSED, FREE, Header, IMAGES, Image, LAYOUT, OPEN, RINGS, SLOTS, Slot, TABLE, WORDS,
-    words,
+    refusals, words,
 };
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
 use crate::harness::library;
+
+pub use pagelab_ring::{MAX_WINDOW, MIN_WINDOW, SLOWDOWN};
 
 /// What stands behind the version in the plugin's data.
 const MARK: &[u8] = b"pagelab's tracer";
@@ -54,6 +58,34 @@ pub struct Selection {
     pub shift: u32,
     /// 1 << [`pagelab_ring::words::LOAD`] and the like.
     pub kinds: u32,
+}
+
+/// How much of a program's memory is accessible without a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Window {
+    /// Pages, [`MIN_WINDOW`] to [`MAX_WINDOW`].
+    pub pages: u32,
+    /// Whether it grows until the program is no more than [`SLOWDOWN`] times slower.
+    pub grows: bool,
+}
+
+/// How a recording through a window went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Passage {
+    /// The largest window of any of the programs.
+    pub widest: u32,
+    /// Threads whose references were recorded.
+    pub threads: u32,
+    /// References that the kernel made for the program.
+    pub by_kernel: u64,
+    /// Whether such references are missing.
+    pub without_kernel: bool,
+    /// Pages of stacks, and other pages, that are not in the window.
+    pub stack_pages: u64,
+    /// See above.
+    pub other_pages: u64,
+    /// Times that all pages were hidden, as some references may have been missed.
+    pub emptied: u64,
 }
 
 /// What a recorded program reads and writes.
@@ -244,7 +276,7 @@ impl Reader {
 pub struct Traced {
     reader: Reader,
     /// Opened by name, also by programs that are executed.
-    _plugin: File,
+    _plugin: Option<File>,
     child: Child,
     ended: Option<ExitStatus>,
 }
@@ -267,6 +299,42 @@ impl Traced {
         let mut command = Command::new(qemu);
         command.arg("-plugin").arg(format!("{},ring={}", path(&plugin), path(reader.file())));
         command.arg("-0").args(program.first()).args(program);
+        Self::begin(command, reader, Some(plugin), streams)
+    }
+
+    /// Starts `program` with `library`, which records it through a window. It dies with the calling
+    /// thread.
+    ///
+    /// # Errors
+    /// When the system refuses the mapping or the start.
+    pub fn start_through_window(
+        library: &Path,
+        program: &[OsString],
+        selection: Selection,
+        window: Window,
+        streams: Streams,
+    ) -> io::Result<Self> {
+        let reader = Reader::new(selection)?;
+        let header = &reader.ring.header().window;
+        header.pages.store(window.pages, Relaxed);
+        header.grows.store(window.grows.into(), Release);
+        let (first, rest) = program.split_first().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut command = Command::new(first);
+        let mut libraries = library.as_os_str().to_owned();
+        if let Some(others) = std::env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+            libraries.push(":");
+            libraries.push(others);
+        }
+        command.args(rest).env("LD_PRELOAD", libraries).env("PAGELAB_WINDOW", path(reader.file()));
+        Self::begin(command, reader, None, streams)
+    }
+
+    fn begin(
+        mut command: Command,
+        reader: Reader,
+        plugin: Option<File>,
+        streams: Streams,
+    ) -> io::Result<Self> {
         if streams == Streams::Nothing {
             command.stdin(Stdio::null()).stdout(Stdio::null());
         }
@@ -276,6 +344,35 @@ impl Traced {
             std::thread::sleep(IDLE);
         }
         Ok(Self { reader, _plugin: plugin, child, ended: None })
+    }
+
+    /// Why the program, or one that it executed, could not be recorded through a window; `None`: it could.
+    pub fn refused(&self) -> Option<&'static str> {
+        match self.reader.ring.header().window.refused.load(Acquire) {
+            0 => None,
+            refusals::MAPPINGS => Some("the kernel does not tell its mappings (PROCMAP_QUERY, Linux 6.11)"),
+            refusals::USERFAULT => {
+                Some("the kernel has no userfaultfd for all memory (UFFD_FEATURE_WP_ASYNC, Linux 6.7)")
+            }
+            refusals::EVENTS => {
+                Some("the kernel does not record its page faults (see kernel.perf_event_paranoid)")
+            }
+            _ => Some("the system refuses memory"),
+        }
+    }
+
+    /// How a recording through a window went.
+    pub fn passage(&self) -> Passage {
+        let window = &self.reader.ring.header().window;
+        Passage {
+            widest: window.widest.load(Acquire),
+            threads: window.threads.load(Relaxed),
+            by_kernel: window.by_kernel.load(Relaxed),
+            without_kernel: window.without_kernel.load(Relaxed) != 0,
+            stack_pages: window.stack_pages.load(Relaxed),
+            other_pages: window.other_pages.load(Relaxed),
+            emptied: window.emptied.load(Relaxed),
+        }
     }
 
     /// Whether the tracer was loaded.

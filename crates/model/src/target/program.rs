@@ -103,7 +103,8 @@ impl<'a> Recording<'a> {
         page_size: u64,
         recorder: &mut dyn Recorder,
     ) -> Result<Self, Failure> {
-        let options = Options { format: Some(Format::Recorded), page_size, ..Options::default() };
+        let options =
+            Options { format: Some(Format::Recorded), page_size, window: true, ..Options::default() };
         let mut runs = Runs::open(path, &options, 0)?;
         let mut pages: Vec<u32> = Vec::new();
         while let Some((page, _, _)) = runs.next(u64::MAX, recorder)? {
@@ -128,6 +129,15 @@ impl<'a> Recording<'a> {
         players: &[(Pager, u32)],
         recorder: &mut dyn Recorder,
     ) -> Result<Vec<Result<Outcome, Failure>>, Failure> {
+        let ends = recorded::ends(self.path).ok().flatten();
+        let least = ends.as_ref().map_or(0, |(heading, _)| heading.least());
+        if let Some((_, small)) = players.iter().find(|(_, frames)| *frames < least) {
+            let what = format!(
+                "a memory of {small} pages: {} was recorded through a window for {least} pages and more",
+                self.path.display()
+            );
+            return Err(Failure::refused(what, "record the program without --window"));
+        }
         let bytes = u64::from(self.pages) * A_PAGE * players.len() as u64;
         if !can_be_had(bytes) {
             let what = format!("there is no memory for the {bytes} bytes of {} models", players.len());
@@ -147,8 +157,7 @@ impl<'a> Recording<'a> {
             }
             all.take(&batch);
         }
-        let lacks =
-            recorded::ends(self.path).ok().flatten().map_or_else(Vec::new, |ends| lacks(&ends.0, &ends.1));
+        let lacks = ends.map_or_else(Vec::new, |ends| lacks(&ends.0, &ends.1));
         let facts = Rc::new(Facts {
             path: self.path.to_owned(),
             references: self.references,

@@ -116,6 +116,7 @@ fn own(arguments: &Arguments, out: &mut impl Write, context: &Context) -> Result
         unit: arguments.stream.page_size(),
         kinds: if writes { vec!["load".into(), "store".into()] } else { vec!["load".into()] },
         reduced: None,
+        window: None,
     };
     let mut numbering = Numbering::new(arguments);
     let ending = || Ending { status: "converted".into(), ..Ending::default() };

@@ -72,6 +72,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             frames: short.frames,
             references: short.references,
         }),
+        window: None,
     };
     let write = || -> std::io::Result<u64> {
         let mut writer = Writer::new(BufWriter::new(file), &heading)?;

@@ -7,13 +7,13 @@ use std::process::ExitCode;
 use anyhow::Result;
 use pagelab_experiment::Experiment;
 use pagelab_experiment::experiments::Tracing;
-use pagelab_live::harness::tracer::{Selection, Streams};
-use pagelab_reference::trace::recorded::Origin;
+use pagelab_live::harness::tracer::{MAX_WINDOW, MIN_WINDOW, Selection, Streams, Window};
+use pagelab_reference::trace::recorded::{Heading, Origin, Outside};
 use pagelab_report::text;
 
 use crate::computed::{Computed, Keeping};
 use crate::context::Context;
-use crate::failure::CommandError;
+use crate::failure::{CommandError, usage};
 use crate::output::remark;
 use crate::tracing::{self, Order, Recorded};
 
@@ -23,13 +23,22 @@ use crate::tracing::{self, Order, Recorded};
     before_help = "Examples:
   pagelab trace -- sort words
   pagelab trace -o import.trace -- sqlite3 my.db '.import big.csv t'
+  pagelab trace --window auto -- ./server --once   # cheaper, for large memory
   pagelab mrc import.trace                     # its miss curve
   pagelab replay import.trace --memory 10%,50% --on model:lru --on model:opt
 ",
     after_help = "The program runs under QEMU's user mode, typically 8 to 50 times slower (median 28), \
 with its own input and output. References of the kernel to its memory (a buffer of read(2)) are not \
 recorded. Threads, forked processes and programs that it executes are recorded, each process separately; a \
-program of another architecture, or one that changes the user, is not. To record an experiment in a guest \
+program of another architecture, or one that changes the user, is not.
+
+With --window K the program runs by itself: of its K to K + 64 most recent pages nothing is recorded, of any \
+other page each reference. Such a trace holds for memory of 4 K pages and more; replay, mrc, report and run \
+command refuse less. It does not tell loads from stores. Stacks are not recorded; a static program is \
+refused. With auto, K starts at 256 and doubles while the program is predicted to be more than 3 times \
+slower; the trace states the largest K.
+
+To record an experiment in a guest \
 with its kernel, use pagelab run mapanon --on kernel:PATH,accel=icount,trace=on."
 )]
 pub struct Arguments {
@@ -45,12 +54,18 @@ pub struct Arguments {
     /// Record loads and stores alone, or instruction fetches alone
     #[arg(long, value_enum)]
     only: Option<Only>,
+    /// Record only references outside of the K most recent pages, or of a K that limits the slowdown to 3
+    #[arg(long, value_name = "K|auto", value_parser = window)]
+    window: Option<Window>,
     #[command(flatten)]
     keeping: Keeping,
     /// The program and its arguments
     #[arg(last = true, required = true, value_name = "PROGRAM")]
     program: Vec<OsString>,
 }
+
+/// The window with which one that grows begins.
+const FIRST_WINDOW: u32 = 256;
 
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
 enum Granularity {
@@ -64,6 +79,17 @@ enum Only {
     Code,
 }
 
+/// A window of so many pages, or one that grows.
+fn window(text: &str) -> Result<Window, String> {
+    if text == "auto" {
+        return Ok(Window { pages: FIRST_WINDOW, grows: true });
+    }
+    match text.parse() {
+        Ok(pages) if (MIN_WINDOW..=MAX_WINDOW).contains(&pages) => Ok(Window { pages, grows: false }),
+        _ => Err(format!("must be auto or a number of pages between {MIN_WINDOW} and {MAX_WINDOW}")),
+    }
+}
+
 /// Records.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let shift = match arguments.granularity {
@@ -75,6 +101,9 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         Some(Only::Data) => 0b011,
         Some(Only::Code) => 0b100,
     };
+    if arguments.window.is_some() && arguments.granularity == Granularity::Line {
+        return Err(usage("--window records pages\nhint: leave --granularity out, or --window"));
+    }
     let path = arguments.output.clone().unwrap_or_else(|| tracing::usual_path(&arguments.program[0]));
     let recorded = tracing::record(&Order {
         program: &arguments.program,
@@ -82,6 +111,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         force: arguments.force,
         selection: Selection { shift, kinds },
         streams: Streams::Own,
+        window: arguments.window,
     })?;
     if !context.quiet {
         summary(&path, &recorded);
@@ -101,6 +131,7 @@ fn computed(path: &Path, recorded: &Recorded) -> Computed {
         file: path.to_owned(),
         unit: heading.unit,
         kinds: heading.kinds.clone(),
+        window: heading.window,
     });
     let figures = [
         ending.references(),
@@ -134,7 +165,12 @@ fn summary(path: &Path, recorded: &Recorded) {
         text::duration(elapsed.as_nanos() as f64),
     );
     if ending.threads > 1 {
-        remark!("processes: {}; threads: {}, each in its own order", ending.processes, ending.threads);
+        let order =
+            if heading.window.is_some() { "as their faults were read" } else { "each in its own order" };
+        remark!("processes: {}; threads: {}, {order}", ending.processes, ending.threads);
+    }
+    if let Some(outside) = &ending.outside {
+        window_summary(heading, outside);
     }
     let others = ending.streams.iter().any(|stream| stream.program != ending.streams[0].program);
     if others {
@@ -154,6 +190,25 @@ fn summary(path: &Path, recorded: &Recorded) {
             "{} threads beyond 256 at a time, or of processes beyond 4,096, are not in the trace",
             ending.unrecorded_threads
         );
+    }
+}
+
+/// Says for which memory a recording through a window holds, and what was outside of it.
+fn window_summary(heading: &Heading, outside: &Outside) {
+    let count = |n: u64| text::count(n as f64);
+    remark!(
+        "window: {} pages; the trace holds for memory of {} pages and more",
+        count(heading.window.unwrap_or(0).into()),
+        count(heading.least().into()),
+    );
+    remark!(
+        "not in the trace: {} pages of stacks, {} other pages; references of the kernel: {}",
+        count(outside.stack_pages),
+        count(outside.other_pages),
+        if outside.kernel { count(outside.kernel_references) } else { "not recorded".to_owned() },
+    );
+    if outside.emptied > 0 {
+        remark!("all pages were hidden {} times", count(outside.emptied));
     }
 }
 

@@ -36,7 +36,7 @@ mod tests;
 mod writer;
 
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use pagelab_ring::WORDS;
@@ -80,7 +80,20 @@ pub struct Heading {
     /// How it was made shorter, where it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduced: Option<Reduced>,
+    /// The window through which it was recorded, where it was: of so many most recent units nothing was recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window: Option<u32>,
 }
+
+impl Heading {
+    /// The least memory, in units, that a recording through a window holds for; 0 of others.
+    pub fn least(&self) -> u32 {
+        self.window.map_or(0, |window| window.saturating_mul(WINDOWS))
+    }
+}
+
+/// So many times its window is the least memory that a recording through one holds for.
+pub const WINDOWS: u32 = 4;
 
 /// A stream that faults as a longer one does, for some policies and from some size on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,6 +129,9 @@ pub struct Ending {
     pub unrecorded_threads: u32,
     /// Programs executed by the program, which were not recorded.
     pub unrecorded_programs: u32,
+    /// What a recording through a window lacks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<Outside>,
     /// What the program had mapped, where that was seen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mappings: Vec<Mapping>,
@@ -124,6 +140,21 @@ pub struct Ending {
     pub streams: Vec<Origin>,
     /// CRC-32 of the blocks' CRCs: the same for the same references in the same order.
     pub fingerprint: u32,
+}
+
+/// What was outside of the window through which a program was recorded, and how the recording went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outside {
+    /// Pages of stacks.
+    pub stack_pages: u64,
+    /// Pages of other memory: of the threads' own, of devices, and private memory that could not be moved.
+    pub other_pages: u64,
+    /// References in the recording that the kernel made for the program.
+    pub kernel_references: u64,
+    /// Whether the kernel's references were recorded; else they are missing.
+    pub kernel: bool,
+    /// Times that the window was emptied.
+    pub emptied: u64,
 }
 
 /// The references of one process: of a program, of what it forked, of what either executed.
@@ -166,6 +197,21 @@ impl Ending {
     pub fn references(&self) -> u64 {
         self.loads + self.stores + self.fetches
     }
+}
+
+/// Writes another heading over the one that a file was begun with; its text must be no longer.
+///
+/// # Errors
+/// When it is longer, or the file cannot be written.
+pub fn restate(file: &mut File, before: &Heading, heading: &Heading) -> io::Result<()> {
+    let length = serde_json::to_vec(before)?.len();
+    let mut text = serde_json::to_vec(heading)?;
+    if text.len() > length {
+        return Err(io::Error::other("the heading is longer than before"));
+    }
+    text.resize(length, b' ');
+    file.seek(SeekFrom::Start((MAGIC.len() + size_of::<u32>()) as u64))?;
+    file.write_all(&text)
 }
 
 /// The heading and the ending of the file at `path`, without what is between them; `None` where it is no whole trace of

@@ -35,6 +35,9 @@ pub struct Tracing {
     pub unit: u64,
     /// The kinds that are recorded: `load`, `store`, `fetch`.
     pub kinds: Vec<String>,
+    /// The window through which it was recorded, in pages; none: every reference was recorded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<u32>,
 }
 
 impl fmt::Display for Tracing {
@@ -43,10 +46,13 @@ impl fmt::Display for Tracing {
         if self.unit == 64 {
             f.write_str(" --granularity line")?;
         }
-        match self.kinds.as_slice() {
-            [_] => f.write_str(" --only code")?,
-            [_, _] => f.write_str(" --only data")?,
+        match self.kinds.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+            ["fetch"] => f.write_str(" --only code")?,
+            ["load"] | ["load", "store"] => f.write_str(" --only data")?,
             _ => {}
+        }
+        if let Some(window) = self.window {
+            write!(f, " --window {window}")?;
         }
         write!(f, " -- {}", self.program.join(" "))
     }

@@ -251,7 +251,7 @@ impl References {
     /// # Errors
     /// When there is none, its unit is larger than a page, or it is not accepted as it was made shorter.
     pub fn open(input: &mut Input, options: &Options) -> Result<Self, Trouble> {
-        let Options { page_size, reduced, process, .. } = *options;
+        let Options { page_size, reduced, window, process, .. } = *options;
         let mut text = Vec::new();
         input.bytes(MAGIC.len(), &mut text)?;
         if text != MAGIC && text != BEFORE {
@@ -274,6 +274,16 @@ impl References {
                     heading.unit
                 )));
             }
+        }
+        if let Some(pages) = heading.window
+            && (!window || heading.unit != page_size)
+        {
+            return Err(Trouble::Content(format!(
+                "it was recorded through a window of {pages} pages of {} bytes: only replay, mrc, report and run command \
+                take it, for memory of {} pages and more",
+                heading.unit,
+                heading.least()
+            )));
         }
         if !heading.unit.is_power_of_two() || heading.unit > page_size {
             return Err(Trouble::Content(format!(

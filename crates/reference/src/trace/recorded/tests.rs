@@ -17,7 +17,45 @@ fn heading() -> Heading {
         unit: 4096,
         kinds: vec!["load".into()],
         reduced: None,
+        window: None,
     }
+}
+
+#[test]
+fn a_heading_that_is_stated_again_is_read() {
+    use std::io::Write as _;
+    let path = std::env::temp_dir().join(format!("pagelab-restated-{}", std::process::id()));
+    let before = Heading { window: Some(65_536), ..heading() };
+    let mut file = Vec::new();
+    let mut writer = Writer::new(&mut file, &before).unwrap();
+    writer.block(0, 0, [(1, LOAD, 1)].into_iter()).unwrap();
+    writer.finish(Ending::default()).unwrap();
+    std::fs::write(&path, &file).unwrap();
+    let mut opened = File::options().write(true).open(&path).unwrap();
+    let after = Heading { window: Some(256), ..heading() };
+    assert!(restate(&mut opened, &after, &before).is_err(), "a longer one");
+    restate(&mut opened, &before, &after).unwrap();
+    opened.flush().unwrap();
+    let (found, ending) = ends(&path).unwrap().unwrap();
+    assert_eq!((&found, found.least(), ending.loads), (&after, 1024, 1));
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn a_trace_through_a_window_is_read_only_where_it_holds() {
+    use crate::trace::{Options, Reader};
+    let mut file = Vec::new();
+    let heading = Heading { window: Some(256), ..heading() };
+    let mut writer = Writer::new(&mut file, &heading).unwrap();
+    writer.block(0, 0, [(1, LOAD, 1)].into_iter()).unwrap();
+    writer.finish(Ending::default()).unwrap();
+    let open = |options: Options| {
+        let file: Box<dyn crate::trace::Seekable> = Box::new(io::Cursor::new(file.clone()));
+        Reader::of(Path::new("w"), file, 0, &options)
+    };
+    let refused = open(Options::default()).err().map(|error| error.to_string());
+    assert!(refused.is_some_and(|refused| refused.contains("1024 pages and more")));
+    assert!(open(Options { window: true, ..Options::default() }).is_ok());
 }
 
 #[test]

@@ -161,7 +161,7 @@ impl<W: Write> Writer<W> {
     }
 
     /// Ends the file; `ending` has how the program ended and what was not recorded, and in `streams` what is known of the
-    /// process of each number in blocks, from 0. The sums, and the bytes written.
+    /// process of each number in blocks, from 0, and the threads, where they are more than blocks tell. The sums, and the bytes written.
     ///
     /// # Errors
     /// When it cannot be written.
@@ -179,10 +179,11 @@ impl<W: Write> Writer<W> {
             status: ending.status,
             unrecorded_threads: ending.unrecorded_threads,
             unrecorded_programs: ending.unrecorded_programs,
+            outside: ending.outside,
             mappings: mappings.collect(),
             streams,
             processes: self.processes.len() as u64,
-            threads: self.sources.len() as u64,
+            threads: ending.threads.max(self.sources.len() as u64),
             fingerprint: self.crc.finalize(),
             ..self.ending
         };
