@@ -29,6 +29,7 @@ mod safety;
 mod settings;
 mod shortage;
 mod trace;
+mod window;
 mod writeback;
 
 use std::process::ExitCode;
@@ -72,6 +73,7 @@ fn main() -> ExitCode {
         settings::tests(),
         shortage::tests(),
         trace::tests(),
+        window::tests(),
         writeback::tests(),
     ];
     pagelab_testing::run(files.concat())

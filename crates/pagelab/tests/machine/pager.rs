@@ -48,7 +48,7 @@ fn a_sorted_file_is_sorted() {
 
 /// Blocks of every kind, system calls on evicted pages, a moved mapping, emptied pages, a thread, a
 /// forked child.
-const PROGRAM: &str = r#"
+pub const PROGRAM: &str = r#"
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <stdio.h>
