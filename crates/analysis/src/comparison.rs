@@ -17,7 +17,7 @@
 //! more than what the repetitions of a side are apart. Where one of these has a single repetition,
 //! which shows no spread, a difference counts from [`SINGLE`] on.
 
-mod caveats;
+pub mod caveats;
 mod detectable;
 mod line;
 mod test;
@@ -30,8 +30,8 @@ use pagelab_experiment::{MetricId, Run};
 pub use self::caveats::Caveat;
 use self::caveats::caveats;
 use self::line::unit_of;
-pub use self::line::{ALPHA, Line, PRACTICAL, SINGLE, Verdict};
-pub use self::test::Test;
+pub use self::line::{ALPHA, Line, PRACTICAL, SINGLE, Verdict, WOKEN};
+pub use self::test::{REPEATS, Test};
 use crate::rank::holm;
 use crate::rows::{TableComparison, changed_rows};
 use crate::stats::median;
@@ -46,7 +46,7 @@ pub const REPEATED: f64 = 0.005;
 /// that matters were seen 0.01% apart.
 pub const COUNTED: f64 = 0.0005;
 /// Changes below this share are none: they print as 0.0%.
-const NOTHING: f64 = 0.0005;
+pub const NOTHING: f64 = 0.0005;
 
 /// A side of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]

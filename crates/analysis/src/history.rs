@@ -1,7 +1,7 @@
 //! A metric over revisions: runs of one experiment under the same conditions in the order of their
 //! dates, kernels or revisions, and where the metric steps from one level to another.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use pagelab_experiment::build::estimate;
 use pagelab_experiment::observation::{Better, Unit};
@@ -110,15 +110,47 @@ impl Series {
 /// decides; if it is empty, the deciding and headline metrics of the experiment are followed. Runs
 /// without a complete repetition or without a value for `by` are left out.
 pub fn series(runs: &[Run], by: By, only: &[String]) -> Vec<Series> {
-    let mut groups: Vec<(String, Option<String>, Vec<&Run>)> = Vec::new();
-    for run in runs.iter().filter(|run| run.done().next().is_some() && key(run, by).is_some()) {
-        let (name, machine) = (run.header.series(), machine(run));
-        match groups.iter_mut().find(|group| group.0 == name && group.1 == machine) {
-            Some((.., members)) => members.push(run),
-            None => groups.push((name, machine, vec![run])),
-        }
+    groups(runs, by).into_iter().map(|group| group.series(by, only)).collect()
+}
+
+/// The runs of a series that is not yet computed.
+#[derive(Clone, Debug)]
+pub struct Group<'a> {
+    name: String,
+    machine: Option<String>,
+    runs: Vec<&'a Run>,
+}
+
+impl Group<'_> {
+    /// How many runs it has.
+    pub fn len(&self) -> usize {
+        self.runs.len()
     }
-    groups.into_iter().map(|(name, machine, runs)| one(name, machine, runs, by, only)).collect()
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// Computes the series; see [`series`].
+    pub fn series(self, by: By, only: &[String]) -> Series {
+        one(self.name, self.machine, self.runs, by, only)
+    }
+}
+
+/// The runs that have a complete repetition and a value for `by`, by their series, in the order
+/// first seen.
+pub fn groups(runs: &[Run], by: By) -> Vec<Group<'_>> {
+    let mut groups: Vec<Group> = Vec::new();
+    let mut places: HashMap<(String, Option<String>), usize> = HashMap::new();
+    for run in runs.iter().filter(|run| run.done().next().is_some() && key(run, by).is_some()) {
+        let place = *places.entry((run.header.series(), machine(run))).or_insert_with_key(|(name, machine)| {
+            groups.push(Group { name: name.clone(), machine: machine.clone(), runs: Vec::new() });
+            groups.len() - 1
+        });
+        groups[place].runs.push(run);
+    }
+    groups
 }
 
 fn one(name: String, machine: Option<String>, mut runs: Vec<&Run>, by: By, only: &[String]) -> Series {

@@ -8,7 +8,7 @@
 use statrs::distribution::{ContinuousCDF, Normal};
 
 /// Up to this many values on both sides together the distribution is counted exactly.
-const EXACT: usize = 60;
+pub const EXACT: usize = 60;
 
 /// The two-sided p value of the hypothesis that both sides come from one distribution. `None` when a
 /// side is empty or a value is no number.

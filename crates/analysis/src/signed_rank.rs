@@ -7,7 +7,7 @@
 use crate::rank::{mid_ranks, two_sided_normal};
 
 /// Up to this many pairs the distribution is counted exactly.
-const EXACT: usize = 100;
+pub const EXACT: usize = 100;
 
 /// The two-sided p value of the hypothesis that the differences lie about 0. `None` when there are none or one is no
 /// number.

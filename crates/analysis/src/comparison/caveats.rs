@@ -32,7 +32,7 @@ pub enum Caveat {
 }
 
 /// The environment's entries that must agree for a comparison to be about the setting alone.
-const SAME: &[&str] = &[
+pub const SAME: &[&str] = &[
     environment::PAGE_SIZE,
     environment::CPU_MODEL,
     environment::CPU_COUNT,
@@ -43,7 +43,7 @@ const SAME: &[&str] = &[
 
 /// Entries that must agree unless the user asked for the difference, with the word that the name of a condition
 /// which asks for it contains. A kernel chooses them itself, by its version and by how much memory it finds.
-const SAME_UNLESS_ASKED: &[(&str, &str)] = &[
+pub const SAME_UNLESS_ASKED: &[(&str, &str)] = &[
     (environment::THP_ENABLED, names::THP),
     (environment::MGLRU_ENABLED, "lru_gen"),
     (environment::SWAP_COMPRESSOR, "comp_algorithm"),
@@ -64,17 +64,13 @@ pub(super) fn caveats(baseline: &Run, other: &Run, lines: &[Line], test: Test) -
     {
         list.push(Caveat::Units);
     }
-    let asked = |word: &str| {
-        let conditions = [baseline, other].into_iter().flat_map(|run| &run.header.conditions);
-        conditions.filter(|c| c.origin == Origin::Asked).any(|c| c.name.contains(word))
-    };
+    let asked = |word: &str| is_asked(baseline, word) || is_asked(other, word);
     let unasked = SAME_UNLESS_ASKED.iter().filter(|(_, word)| !asked(word)).map(|(key, _)| key);
     for key in SAME.iter().chain(unasked) {
-        let of = |run: &Run| run.done().find_map(|r| r.observations.environment.get(*key).cloned());
-        if let (Some(a), Some(b)) = (of(baseline), of(other))
+        if let (Some(a), Some(b)) = (entry(baseline, key), entry(other, key))
             && a != b
         {
-            list.push(Caveat::Environment(key, a, b));
+            list.push(Caveat::Environment(key, a.to_owned(), b.to_owned()));
         }
     }
     // Figures of a deterministic run, and counts of instructions, do not depend on the time of the
@@ -84,33 +80,50 @@ pub(super) fn caveats(baseline: &Run, other: &Run, lines: &[Line], test: Test) -
     if varies && baseline.header.batch != other.header.batch {
         list.push(Caveat::NotInterleaved);
     }
-    for run in [baseline, other] {
-        let entry = |key: &str| {
-            run.done()
-                .filter_map(move |r| r.observations.environment.get(key)?.parse::<f64>().ok())
-                .fold(f64::NAN, f64::max)
-        };
-        let (steal, load, processors) =
-            (entry(environment::STEAL_SHARE), entry(environment::LOAD_1MIN), entry(environment::CPU_COUNT));
-        let name = &run.header.name;
-        let clock = run.done().find_map(|r| r.observations.environment.get(environment::CLOCK_VERDICT));
-        if let Some(reason) = clock.and_then(|word| word.strip_prefix("suspect: ")) {
-            list.push(Caveat::Clock(name.clone(), reason.to_owned()));
-        }
-        if steal > STEAL {
-            list.push(Caveat::Steal(name.clone(), steal));
-        }
-        if load > processors {
-            list.push(Caveat::Busy(name.clone(), load, processors));
-        }
-    }
-    for line in lines {
-        for (name, values) in [(&baseline.header.name, &line.baseline), (&other.header.name, &line.other)] {
-            // One test among many: stricter than 5%.
-            if metrics::TIME_ELAPSED == *line.name && drift(values).is_some_and(|(_, p)| p < 0.01) {
-                list.push(Caveat::Drift(name.clone(), line.name.clone()));
-            }
-        }
+    list.extend([baseline, other].into_iter().flat_map(of_run));
+    if lines.iter().any(|line| metrics::TIME_ELAPSED == *line.name) {
+        list.extend([baseline, other].into_iter().filter_map(drift_of));
     }
     list
+}
+
+/// An entry of the environment of the repetitions that count: the first one's that has it.
+pub fn entry<'a>(run: &'a Run, key: &str) -> Option<&'a str> {
+    run.done().find_map(|r| r.observations.environment.get(key)).map(String::as_str)
+}
+
+/// Whether the user asked for a condition of which the name contains `word`.
+pub fn is_asked(run: &Run, word: &str) -> bool {
+    run.header.conditions.iter().any(|c| c.origin == Origin::Asked && c.name.contains(word))
+}
+
+/// What spoils every comparison with this run.
+pub fn of_run(run: &Run) -> Vec<Caveat> {
+    let most = |key: &str| {
+        run.done()
+            .filter_map(move |r| r.observations.environment.get(key)?.parse::<f64>().ok())
+            .fold(f64::NAN, f64::max)
+    };
+    let (steal, load, processors) =
+        (most(environment::STEAL_SHARE), most(environment::LOAD_1MIN), most(environment::CPU_COUNT));
+    let name = &run.header.name;
+    let mut list = Vec::new();
+    if let Some(reason) = entry(run, environment::CLOCK_VERDICT).and_then(|word| word.strip_prefix("suspect: "))
+    {
+        list.push(Caveat::Clock(name.clone(), reason.to_owned()));
+    }
+    if steal > STEAL {
+        list.push(Caveat::Steal(name.clone(), steal));
+    }
+    if load > processors {
+        list.push(Caveat::Busy(name.clone(), load, processors));
+    }
+    list
+}
+
+/// What spoils every comparison with this run by its elapsed time: a drift over the repetitions.
+pub fn drift_of(run: &Run) -> Option<Caveat> {
+    let (_, p) = drift(&run.values(metrics::TIME_ELAPSED))?;
+    // One test among many: stricter than 5%.
+    (p < 0.01).then(|| Caveat::Drift(run.header.name.clone(), metrics::TIME_ELAPSED.name.to_owned()))
 }

@@ -17,7 +17,7 @@ pub const PRACTICAL: f64 = 0.01;
 pub const SINGLE: f64 = 0.005;
 /// The largest difference of a count between boots of one kernel: a kernel thread may run once more
 /// on either side.
-const WOKEN: f64 = 2.0;
+pub const WOKEN: f64 = 2.0;
 
 /// What became of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

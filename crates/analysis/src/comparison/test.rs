@@ -163,10 +163,13 @@ impl Test {
     }
 }
 
+/// Values that lie this share of their median from it, or less, agree to four significant digits.
+pub const REPEATS: f64 = 0.5e-3;
+
 /// Whether the values agree to four significant digits.
 fn repeats_itself(values: &[f64]) -> bool {
     let Some(middle) = median(values) else { return false };
-    values.len() >= 2 && values.iter().all(|v| (v - middle).abs() <= middle.abs() * 0.5e-3)
+    values.len() >= 2 && values.iter().all(|v| (v - middle).abs() <= middle.abs() * REPEATS)
 }
 
 /// The scale on which values are compared.
