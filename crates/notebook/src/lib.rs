@@ -256,11 +256,24 @@ impl Notebook {
         self.load_parts(run, Parts::Figures)
     }
 
+    /// The same as [`load`](Self::load) of one of many runs, each of which is dropped before the next one is
+    /// loaded: they share no bound on their memory.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn load_in_turn(&self, run: RunId) -> Result<Run, Error> {
+        self.load_within(run, Parts::All, &Budget::of_a_run())
+    }
+
     fn load_parts(&self, run: RunId, parts: Parts) -> Result<Run, Error> {
+        self.load_within(run, parts, &self.budget)
+    }
+
+    fn load_within(&self, run: RunId, parts: Parts, budget: &Budget) -> Result<Run, Error> {
         let load = || {
             // One view of the file, whatever others write meanwhile.
             let view = self.connection.unchecked_transaction()?;
-            read::run(&view, run, parts, &self.budget)
+            read::run(&view, run, parts, budget)
         };
         load().map_err(|p: Problem| p.at(&self.path))
     }
