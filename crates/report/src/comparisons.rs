@@ -1,5 +1,7 @@
 //! Comparisons as a sentence, as tables and as JSON.
 
+use std::fmt::Display;
+
 use pagelab_analysis::comparison::{Caveat, Comparison, Line, SINGLE, Side, Test, Verdict};
 use pagelab_analysis::rows::TableComparison;
 use pagelab_experiment::observation::{Better, Unit};
@@ -115,7 +117,7 @@ pub fn caveat(caveat: &Caveat) -> String {
 }
 
 /// How many repetitions could tell, as a sentence.
-pub(crate) fn repetitions(needed: usize) -> String {
+pub(crate) fn repetitions(needed: impl Display) -> String {
     format!("To judge every inconclusive metric, repeat {needed} times on each side (--repeat {needed}).")
 }
 

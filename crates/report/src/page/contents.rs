@@ -1,4 +1,5 @@
-//! What a page has so far: the number of its figures, and the headings that its index lists.
+//! What a page has so far: the number of its figures, the room that is left for more, and the headings that its
+//! index lists.
 
 use maud::{Markup, html};
 use pagelab_analysis::figure::Plot;
@@ -9,14 +10,45 @@ use super::plot;
 #[derive(Default)]
 pub(super) struct Contents {
     figures: usize,
+    /// Bytes for further figures; none: as many as there are.
+    room: Option<usize>,
+    left_out: usize,
     headings: Vec<(String, String)>,
 }
 
 impl Contents {
-    /// The plot as the page's next figure.
+    /// A page whose figures take so many bytes together, without the tables behind them.
+    pub fn within(room: Option<usize>) -> Self {
+        Self { room, ..Self::default() }
+    }
+
+    /// The plot as the page's next figure; nothing where there is no room for it.
     pub fn plot(&mut self, plot: &Plot) -> Markup {
+        let Some(room) = self.room else {
+            self.figures += 1;
+            return plot::figure(plot, self.figures, true);
+        };
+        let figure = plot::figure(plot, self.figures + 1, false);
+        let Some(rest) = room.checked_sub(figure.0.len()) else {
+            self.left_out += 1;
+            return Markup::default();
+        };
+        self.room = Some(rest);
         self.figures += 1;
-        plot::figure(plot, self.figures)
+        figure
+    }
+
+    /// What the page lacks for want of room, and where it is; `run`: the command line's name of it.
+    pub fn lacking(&self, run: &str) -> Markup {
+        let more = match self.left_out {
+            0 => String::new(),
+            1 => "1 more chart and ".to_owned(),
+            count => format!("{count} more charts and "),
+        };
+        html! { @if self.room.is_some() && self.figures + self.left_out > 0 {
+            p.absent { "Not on this page, for its size: " (more) "the table behind each chart. They are drawn by: "
+                code { "pagelab report " (run) } }
+        } }
     }
 
     /// Plots in the page's grid; nothing of none.

@@ -4,12 +4,28 @@ use maud::{Markup, html};
 use pagelab_experiment::MetricId;
 use pagelab_experiment::glossary::{Entry, metrics, terms};
 
+use super::contents::Contents;
+
 /// A metric's name, with what it is under the pointer and the way to its paragraph.
 pub fn metric(name: &str) -> Markup {
     match MetricId::find(name) {
         Some(metric) => html! { a.term href={"#g-" (name)} title=(metric.help) { (name) } },
         None => html! { (name) },
     }
+}
+
+/// The paragraphs of all metrics and terms.
+pub(super) fn all(contents: &mut Contents) -> Markup {
+    html! {
+        @for (heading, entries) in [("Metrics", metrics()), ("Terms", terms())] {
+            section { (contents.heading(heading)) (list(&entries)) }
+        }
+    }
+}
+
+/// Paragraphs with the places that links lead to.
+fn list(entries: &[Entry]) -> Markup {
+    html! { dl { @for entry in entries { dt id={"g-" (entry.name.replace([' ', ','], "-"))} { (entry.name) } dd { (entry.text) } } } }
 }
 
 /// The paragraphs of what `body` uses.
@@ -27,7 +43,7 @@ pub fn section(body: &str) -> Markup {
             @if !used.is_empty() {
                 details {
                     summary { "What the terms of this page mean (" (used.len()) ")" }
-                    dl { @for entry in &used { dt id={"g-" (entry.name.replace([' ', ','], "-"))} { (entry.name) } dd { (entry.text) } } }
+                    (list(&used))
                 }
             }
         }

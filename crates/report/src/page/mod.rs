@@ -19,15 +19,14 @@ mod plot;
 mod presence;
 mod recorded;
 mod scale;
+pub(crate) mod shell;
 mod shown;
 mod svg;
 mod sweep;
 mod tables;
 mod windows;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 use pagelab_analysis::figure::{Bars, Plot};
 use pagelab_analysis::finding::{Finding, What};
 use pagelab_analysis::findings::{Assessment, of_run};
@@ -35,17 +34,14 @@ use pagelab_analysis::groups;
 use pagelab_experiment::experiments::{Faultscale, Load};
 use pagelab_experiment::metrics;
 use pagelab_experiment::{Experiment, Run};
-use sha2::{Digest, Sha256};
 
 pub use self::bars::Score;
 use self::contents::Contents;
-pub(crate) use self::plot::{digit, unit_name};
+pub(crate) use self::plot::{digit, json, unit_name};
+use self::shell::Place;
 use self::shown::{Panel, Shown};
 use crate::table::TextTable;
 use crate::{comparisons, findings, ladder};
-
-const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
 
 /// A part of a [`document`].
 #[derive(Default)]
@@ -73,7 +69,12 @@ pub struct Section {
 
 /// The page of runs and what they say as HTML.
 pub fn page(assessment: &Assessment) -> String {
-    let contents = &mut Contents::default();
+    page_in(assessment, &Place::Alone, None)
+}
+
+/// The same at a place; `room`: the bytes that its charts take together, which leaves the others out.
+pub(crate) fn page_in(assessment: &Assessment, place: &Place, room: Option<usize>) -> String {
+    let contents = &mut Contents::within(room);
     let runs = &assessment.runs;
     let groups = groups(runs);
     let many = groups.len() > crate::runs::MANY;
@@ -113,7 +114,7 @@ pub fn page(assessment: &Assessment) -> String {
         }
         (tables::conditions(runs, contents))
     };
-    shell(found.as_deref().unwrap_or(&named).trim_end_matches('.'), &body, contents)
+    place.page(found.as_deref().unwrap_or(&named).trim_end_matches('.'), &body, contents)
 }
 
 /// So many main figures are a title.
@@ -164,6 +165,16 @@ fn names(runs: &[&Run]) -> String {
 
 /// A page of finished sections as HTML: studies, curves.
 pub fn document(title: &str, overview: Option<&TextTable>, sections: &[Section]) -> String {
+    document_in(title, overview, sections, &Place::Alone)
+}
+
+/// The same at a place.
+pub(crate) fn document_in(
+    title: &str,
+    overview: Option<&TextTable>,
+    sections: &[Section],
+    place: &Place,
+) -> String {
     let contents = &mut Contents::default();
     // Of one section the answer's first sentence is the title.
     let answer = match sections {
@@ -178,7 +189,14 @@ pub fn document(title: &str, overview: Option<&TextTable>, sections: &[Section])
             (finished(part, answer.map_or(&part.answer, |_| more), contents))
         }
     };
-    shell(found, &body, contents)
+    place.page(found, &body, contents)
+}
+
+/// The page of all metrics and terms.
+pub(crate) fn glossary_in(place: &Place) -> String {
+    let contents = &mut Contents::default();
+    let body = glossary::all(contents);
+    place.page("Glossary", &body, contents)
 }
 
 /// A finished section: its answer and its main pictures, the rest folded.
@@ -205,60 +223,6 @@ fn finished(part: &Section, answer: &str, contents: &mut Contents) -> Markup {
             }
         }
     }
-}
-
-/// The page around `body`, with its index and the words that it uses.
-fn shell(title: &str, body: &Markup, contents: &mut Contents) -> String {
-    let policy = format!(
-        "default-src 'none'; style-src '{}'; script-src '{}'; base-uri 'none'; form-action 'none'",
-        hash(STYLE),
-        hash(SCRIPT)
-    );
-    contents.place("glossary", "Glossary");
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(policy);
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                title { (title) " · pagelab" }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                header {
-                    h1 { (title) }
-                    span.tools {
-                        a.tool.narrow href="#index" { "index" }
-                        a.tool href="#glossary" { "glossary" }
-                        button #theme type="button" { "light / dark" }
-                    }
-                }
-                (contents.index())
-                main { (body) (glossary::section(&body.0)) }
-                script { (PreEscaped(SCRIPT)) }
-            }
-        }
-    };
-    plain(page.into_string())
-}
-
-/// The page with its control characters written as JSON has them: a program's name may contain what
-/// a terminal obeys, and the page may be printed on one.
-fn plain(page: String) -> String {
-    let acts = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
-    if !page.contains(acts) {
-        return page;
-    }
-    let mut shown = String::with_capacity(page.len() + 64);
-    for c in page.chars() {
-        if acts(c) {
-            shown += &format!("\\u{:04x}", u32::from(c));
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
 }
 
 /// The runs with the repetitions that are drawn, and what tells them apart.
@@ -323,6 +287,7 @@ fn section(runs: &[&Run], named: bool, contents: &mut Contents) -> Markup {
                     }
                 }
             }
+            (contents.lacking(&runs[0].header.name))
             (flame::graphs(&shown))
             @for s in &shown { (tables::named_rows(s, shown.len() > 1)) }
             (tables::metrics(runs))
@@ -397,10 +362,6 @@ fn short(name: &str, target: &str) -> String {
     }
     let end: String = target.chars().skip(length - END).collect();
     format!("{name} (…{end})")
-}
-
-fn hash(text: &str) -> String {
-    format!("sha256-{}", STANDARD.encode(Sha256::digest(text.as_bytes())))
 }
 
 #[cfg(test)]

@@ -66,8 +66,8 @@ struct CurveData<'a> {
     y: Rounded<'a>,
 }
 
-/// The plot as a figure numbered `number` on its page.
-pub(super) fn figure(plot: &Plot, number: usize) -> Markup {
+/// The plot as a figure numbered `number` on its page, `with_table` of all its figures.
+pub(super) fn figure(plot: &Plot, number: usize, with_table: bool) -> Markup {
     let curves = curves(plot);
     let initial = if plot.y.log { "log" } else { "linear" };
     html! {
@@ -77,7 +77,7 @@ pub(super) fn figure(plot: &Plot, number: usize) -> Markup {
             (svg::legend(plot))
             div.canvas { (svg::draw(plot, &summary(plot, &curves))) }
             div.readout {}
-            details { summary { "Figures" } (figures::table(&plot.x, &curves)) }
+            @if with_table { details { summary { "Figures" } (figures::table(&plot.x, &curves)) } }
             script type="application/json" { (json(&data(plot, &curves))) }
         }
     }
@@ -167,7 +167,7 @@ fn summary(plot: &Plot, curves: &[Curve]) -> String {
 }
 
 /// JSON that can stand in a script element: nothing in it ends the element or a line of a script.
-fn json<T: Serialize>(value: &T) -> Markup {
+pub(crate) fn json<T: Serialize>(value: &T) -> Markup {
     let text = serde_json::to_string(value).expect("numbers and texts");
     let safe = text
         .replace('<', "\\u003c")

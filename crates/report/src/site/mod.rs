@@ -1,0 +1,245 @@
+//! The notebook as a static site: an index of all runs, a page for each, a page that compares any
+//! two of them, their history and the glossary. It needs no server and loads nothing from elsewhere.
+//!
+//! Runs are added one by one, the newest first, and dropped. What the other pages need of them stays
+//! here: a row, and their figures.
+
+mod data;
+mod history;
+mod index;
+mod row;
+
+use maud::{Markup, html};
+use pagelab_analysis::findings::assess;
+use pagelab_experiment::{Observations, Repetition, Run};
+
+use self::data::Data;
+use self::row::Row;
+use crate::page::shell::{self, Place, SCRIPT, STYLE, Shell, Sources};
+use crate::page::{glossary_in, json, page_in};
+
+/// The page of the runs, which the others are reached from.
+pub const INDEX: &str = "index.html";
+/// The page that compares two runs.
+const COMPARE: &str = "compare.html";
+/// The page of the series.
+const HISTORY: &str = "history.html";
+/// The page of metrics and terms.
+const GLOSSARY: &str = "glossary.html";
+/// The folder of the runs' pages.
+pub const RUNS: &str = "runs";
+
+/// The most characters of a run's name in the name of its page.
+const MAX_NAME_CHARS: usize = 60;
+
+/// The bytes that the pages of all runs take together, where that leaves each [`MIN_PAGE_BYTES`].
+pub const MAX_PAGES_BYTES: usize = 40_000_000;
+/// The bytes that the page of a run may take however many there are.
+pub const MIN_PAGE_BYTES: usize = 40_000;
+/// The bytes of a page without its charts, about.
+const WITHOUT_CHARTS_BYTES: usize = 14_000;
+
+/// A file of the site.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    /// Its name from the site's folder.
+    pub name: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// A site in the making.
+pub struct Site {
+    /// Bytes that a run's page may take; none: as many as it needs.
+    page_bytes: Option<usize>,
+    rows: Vec<Row>,
+    data: Data,
+    /// The runs without what only their own pages show.
+    figures: Vec<Run>,
+    limited: usize,
+}
+
+impl Site {
+    /// A site of so many runs; `full`: their pages show every chart, however large they are.
+    pub fn new(runs: usize, full: bool) -> Self {
+        let share = (MAX_PAGES_BYTES / runs.max(1)).max(MIN_PAGE_BYTES);
+        Self {
+            page_bytes: (!full).then_some(share),
+            rows: Vec::new(),
+            data: Data::default(),
+            figures: Vec::new(),
+            limited: 0,
+        }
+    }
+
+    /// The name of a run's page: no two runs of a notebook have the same.
+    pub fn page_name(id: i64, name: &str) -> String {
+        let kept = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+        let name: String = name.chars().map(kept).take(MAX_NAME_CHARS).collect();
+        // Servers hide files whose names begin with a point, and some generators those with a line.
+        let name = name.trim_start_matches(['.', '_', '-']);
+        let hyphen = if name.is_empty() { "" } else { "-" };
+        format!("{RUNS}/{name}{hyphen}{id}.html")
+    }
+
+    /// Adds a run, of which a live pagelab is writing so many repetitions more. Gives its page.
+    pub fn add(&mut self, run: Run, running: usize) -> File {
+        let name = Self::page_name(run.id, &run.header.name);
+        self.rows.push(Row::of(&run, running, &name));
+        if run.done().next().is_some() {
+            self.data.add(&run, &name);
+        }
+        let (text, limited) = page(&run, self.page_bytes);
+        self.limited += usize::from(limited);
+        self.figures.push(figures_of(run));
+        File { name, text }
+    }
+
+    /// Adds a run that cannot be read, for this reason.
+    pub fn add_unreadable(&mut self, id: i64, name: &str, experiment: &str, started: &str, why: &str) {
+        self.rows.push(Row::unreadable(id, name, experiment, started, why));
+    }
+
+    /// How many runs have a page that lacks charts.
+    pub fn limited(&self) -> usize {
+        self.limited
+    }
+
+    /// The style and the script of the pages, before which none of them is complete.
+    pub fn shared() -> [File; 2] {
+        [("style", "css", STYLE), ("script", "js", SCRIPT)].map(|(name, end, text)| File {
+            name: format!("{name}-{}.{end}", shell::fingerprint(text)),
+            text: text.to_owned(),
+        })
+    }
+
+    /// The names of the files beside the runs' pages, those that the site may lack included.
+    pub fn names() -> Vec<String> {
+        let pages = [INDEX, COMPARE, HISTORY, GLOSSARY].map(str::to_owned);
+        pages.into_iter().chain(Self::shared().map(|file| file.name)).collect()
+    }
+
+    /// The pages of all runs together, the index last. `stopped` is asked now and then whether to
+    /// give up.
+    pub fn finish(mut self, stopped: impl Fn() -> bool) -> Option<Vec<File>> {
+        // A series goes from the oldest run to the newest.
+        self.figures.reverse();
+        let series = history::series(&self.figures, &stopped)?;
+        let mut files = Vec::new();
+        let mut file = |name: &str, text: String| files.push(File { name: name.to_owned(), text });
+        let about_history = history::sentence(&series, HISTORY);
+        if !series.is_empty() {
+            file(HISTORY, history::page(&series, &Place::Site(&place(""))));
+        }
+        file(GLOSSARY, glossary_in(&Place::Site(&place(""))));
+        file(COMPARE, self.compare_page());
+        file(INDEX, own_page(&index::title(&self.rows), INDEX_SCRIPT, &index::body(&self.rows, &about_history)));
+        Some(files)
+    }
+
+    fn compare_page(&self) -> String {
+        let side = |side: &str| {
+            html! {
+                label for=(side) { (side) }
+                select id=(side) {}
+                p id={(side) "-run"} {}
+            }
+        };
+        let body = html! {
+            noscript { p { "The comparison needs JavaScript. " code { "pagelab compare BEFORE AFTER" } " prints it." } }
+            div.sides.needs-script { (side("before")) (side("after")) }
+            p.needs-script { button.scale #swap type="button" { "swap before and after" } }
+            p.answer #answer role="status" {}
+            div #result hidden {
+                div.scroll tabindex="0" role="region" aria-label="Comparison" { table.lines {
+                    thead { tr {
+                        th scope="col" { "metric" }
+                        th scope="col" #before-head { "before" }
+                        th scope="col" #after-head { "after" }
+                        @for heading in ["change", "95% interval", "p", "verdict"] { th scope="col" { (heading) } }
+                    } }
+                    tbody #lines {}
+                } }
+                p.soft #needed {}
+                ul.verdict.warning #warnings {}
+                p.soft {
+                    "Medians, minimum … maximum and the number of repetitions. The metrics that decide are bold. "
+                    code #command {} " prints the same, with minimum detectable changes and the rows of tables that differ."
+                }
+            }
+            script #data type="application/json" { (json(&self.data.json())) }
+        };
+        own_page("Compare two runs", COMPARE_SCRIPT, &body)
+    }
+}
+
+const INDEX_SCRIPT: &str = concat!(include_str!("common.js"), include_str!("index.js"));
+const COMPARE_SCRIPT: &str = concat!(
+    include_str!("common.js"),
+    include_str!("text.js"),
+    include_str!("statistics.js"),
+    include_str!("compare.js")
+);
+const OWN_STYLE: &str = concat!(include_str!("../page/page.css"), include_str!("site.css"));
+
+/// A page with a script of its own, which needs no other file.
+fn own_page(title: &str, script: &str, body: &Markup) -> String {
+    let tools = html! {
+        @if script != INDEX_SCRIPT { a.tool href=(INDEX) { "all runs" } }
+        a.tool href=(GLOSSARY) { "glossary" }
+    };
+    let sources = Sources::Inline { style: OWN_STYLE, script };
+    Shell { title, sources, tools, index: Markup::default() }.page(body)
+}
+
+/// The page of a run, and whether it lacks charts.
+fn page(run: &Run, most: Option<usize>) -> (String, bool) {
+    let place = place("../");
+    let runs = [run];
+    let assessment = assess(&runs);
+    let whole = page_in(&assessment, &Place::Site(&place), None);
+    match most.filter(|most| whole.len() > *most) {
+        None => (whole, false),
+        Some(most) => {
+            let room = most.saturating_sub(WITHOUT_CHARTS_BYTES);
+            (page_in(&assessment, &Place::Site(&place), Some(room)), true)
+        }
+    }
+}
+
+/// The place of a page from which `up` leads to the site's folder.
+fn place(up: &str) -> shell::Site {
+    let [style, script] = Site::shared().map(|file| format!("{up}{}", file.name));
+    shell::Site { style, script, glossary: format!("{up}{GLOSSARY}"), runs: format!("{up}{INDEX}") }
+}
+
+/// The run with its environment and its metrics alone.
+fn figures_of(run: Run) -> Run {
+    let repetition = |repetition: Repetition| {
+        let Observations { environment, metrics, .. } = repetition.observations;
+        let observations = Observations { environment, metrics, ..Observations::default() };
+        Repetition { observations, ..repetition }
+    };
+    Run { repetitions: run.repetitions.into_iter().map(repetition).collect(), ..run }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_has_a_harmless_name_of_its_own() {
+        for (name, page) in [
+            ("nightly-7", "runs/nightly-7-3.html"),
+            ("../../etc/passwd", "runs/etc-passwd-3.html"),
+            ("a b/<c>\"&\u{202e}", "runs/a-b--c-----3.html"),
+            (".hidden", "runs/hidden-3.html"),
+            ("_x", "runs/x-3.html"),
+            ("", "runs/3.html"),
+            ("\u{5185}\u{5b58}", "runs/3.html"),
+        ] {
+            assert_eq!(Site::page_name(3, name), page, "{name}");
+        }
+        assert!(Site::page_name(i64::MAX, &"x".repeat(500)).len() < 100);
+    }
+}

@@ -1,0 +1,141 @@
+// The tests of a comparison, as pagelab compare has them (crates/analysis: rank, signed_rank, comparison::test):
+// p values by counting the distribution, estimates and intervals of Hodges and Lehmann.
+const sorted = (values) => [...values].sort((a, b) => a - b);
+const median = (values) => {
+  const list = sorted(values), middle = list.length >> 1;
+  return list.length % 2 ? list[middle] : (list[middle - 1] + list[middle]) / 2;
+};
+const sum = (values) => values.reduce((all, value) => all + value, 0);
+
+// P(|Z| ≥ z): the series of the error function near 0, else its continued fraction.
+const twoSidedNormal = (z) => {
+  const x = z / Math.SQRT2;
+  if (x < 2) {
+    let term = x, all = x;
+    for (let n = 1; Math.abs(term) > 1e-17 * Math.abs(all); n += 1) {
+      term *= -x * x / n;
+      all += term / (2 * n + 1);
+    }
+    return 1 - 2 / Math.sqrt(Math.PI) * all;
+  }
+  let fraction = x;
+  for (let n = 100; n > 0; n -= 1) fraction = x + n / 2 / fraction;
+  return Math.exp(-x * x) / fraction / Math.sqrt(Math.PI);
+};
+// The z that P(|Z| ≥ z) = level has.
+const reach = (level) => {
+  let low = 0, high = 40;
+  for (let n = 0; n < 200; n += 1) {
+    const middle = (low + high) / 2;
+    if (twoSidedNormal(middle) > level) low = middle; else high = middle;
+  }
+  return low;
+};
+
+// Twice the mid-rank of each value: whole numbers.
+const midRanks = (all) => {
+  const order = all.map((_, i) => i).sort((i, j) => all[i] - all[j]), ranks = new Array(all.length);
+  for (let start = 0, end; start < order.length; start = end) {
+    for (end = start; end < order.length && all[order[end]] === all[order[start]]; end += 1);
+    for (let at = start; at < end; at += 1) ranks[order[at]] = start + 1 + end;
+  }
+  return ranks;
+};
+// The number of choices of n of the ranks for each sum.
+const choices = (ranks, n) => {
+  const width = sum(ranks) + 1, ways = new Float64Array((n + 1) * width);
+  ways[0] = 1;
+  ranks.forEach((rank, seen) => {
+    for (let k = Math.min(n, seen + 1); k > 0; k -= 1) {
+      for (let at = width - 1; at >= rank; at -= 1) ways[k * width + at] += ways[(k - 1) * width + at - rank];
+    }
+  });
+  return ways.subarray(n * width);
+};
+// The number of choices of signs for each sum of the ranks with a positive one.
+const signSums = (ranks) => {
+  const ways = new Float64Array(sum(ranks) + 1);
+  ways[0] = 1;
+  for (const rank of ranks) for (let at = ways.length - 1; at >= rank; at -= 1) ways[at] += ways[at - rank];
+  return ways;
+};
+const upTo = (n) => Array.from({ length: n }, (_, i) => i + 1);
+
+const mannWhitney = (a, b) => {
+  const ranks = midRanks([...a, ...b]), n = a.length, m = b.length, count = n + m;
+  const observed = sum(ranks.slice(0, n));
+  if (count <= limits.exactRanks) {
+    const ways = choices(ranks, n), total = sum(ranks), far = Math.abs(observed * count - n * total);
+    let all = 0, extreme = 0;
+    ways.forEach((way, at) => { all += way; if (Math.abs(at * count - n * total) >= far) extreme += way; });
+    return Math.min(extreme / all, 1);
+  }
+  const sizes = new Map();
+  for (const value of [...a, ...b]) sizes.set(value, (sizes.get(value) || 0) + 1);
+  const ties = sum([...sizes.values()].map((t) => t * t * t - t));
+  const variance = n * m / 12 * (count + 1 - ties / (count * (count - 1)));
+  if (variance <= 0) return 1;
+  const distance = Math.abs(observed / 2 - n * (count + 1) / 2) - 0.5;
+  return Math.min(twoSidedNormal(Math.max(distance, 0) / Math.sqrt(variance)), 1);
+};
+const leastRanksP = (n, m) => Math.min(2 / upTo(m).reduce((ways, i) => ways * (n + i) / i, 1), 1);
+const signTest = (values, figure) => {
+  const above = values.filter((v) => v > figure).length, below = values.filter((v) => v < figure).length;
+  const n = above + below;
+  let term = 0.5 ** n, tail = 0;
+  for (let i = 0; i <= Math.min(above, below); i += 1) { tail += term; term *= (n - i) / (i + 1); }
+  return Math.min(2 * tail, 1);
+};
+const leastSignP = (n) => Math.min(2 * 0.5 ** n, 1);
+const signedRank = (all) => {
+  const differences = all.filter((d) => d !== 0), ranks = midRanks(differences.map(Math.abs)), total = sum(ranks);
+  const above = sum(ranks.filter((_, i) => differences[i] > 0)), lower = Math.min(above, total - above);
+  if (ranks.length <= limits.exactPairs) {
+    const ways = signSums(ranks);
+    return Math.min(2 * sum(ways.subarray(0, lower + 1)) / sum(ways), 1);
+  }
+  const variance = sum(ranks.map((rank) => rank * rank)) / 4;
+  return twoSidedNormal(Math.max(total / 2 - lower - 1, 0) / Math.sqrt(variance));
+};
+
+// The last place up to which these ways, of all, have no more than half of the level; -1: none.
+const leftOutOf = (ways, level) => {
+  const all = sum(ways);
+  let within = 0;
+  for (let tail = 0; within < ways.length; within += 1) {
+    tail += ways[within];
+    if (tail > all * level / 2) break;
+  }
+  return within - 1;
+};
+// How many of the effects an interval leaves out at either end; -1: so few values have none.
+const leftOut = {
+  ranks(n, m, level) {
+    if (n + m > limits.exactRanks) {
+      const deviation = Math.sqrt(n * m * (n + m + 1) / 12);
+      return Math.max(Math.floor(n * m / 2 - reach(level) * deviation), 0);
+    }
+    return leftOutOf(choices(upTo(n + m), n).subarray(n * (n + 1) / 2), level);
+  },
+  pairs(n, _, level) {
+    if (n > limits.exactPairs) return Math.floor(n * (n + 1) / 4 - reach(level) * Math.sqrt(n * (n + 1) * (2 * n + 1) / 24));
+    return leftOutOf(signSums(upTo(n)), level);
+  },
+  sign(n, level) {
+    let chosen = 0, tail = 0;
+    for (let k = 0; k <= n >> 1; k += 1) {
+      tail += Math.exp(chosen - n * Math.LN2);
+      if (tail > level / 2) return k - 1;
+      chosen += Math.log((n - k) / (k + 1));
+    }
+    return -1;
+  },
+};
+
+// Holm's correction: the p values in the same order, valid together.
+const holm = (p) => {
+  const order = p.map((_, i) => i).sort((i, j) => p[i] - p[j]), corrected = new Array(p.length);
+  let worst = 0;
+  order.forEach((i, step) => { worst = Math.max(worst, Math.min(p[i] * (p.length - step), 1)); corrected[i] = worst; });
+  return corrected;
+};
