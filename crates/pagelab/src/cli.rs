@@ -14,7 +14,7 @@ use pagelab_experiment::declaration::closest;
 use crate::commands::{
     bisect_run, cachestat, catalogue, clock, compare, completions, convert, doctor, explain, export, fixture,
     gate, history, import, iostat, list, manual, memstat, mrc, need, policies, prstat, record, reduce,
-    reference, replay, report, reproduce, run, show, stat, top, trace, vmstat, wss,
+    reference, replay, report, reproduce, run, show, site, stat, top, trace, vmstat, wss,
 };
 use crate::context::Context;
 use crate::output;
@@ -172,7 +172,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         "Live views",
         &["top", "doctor", "vmstat", "memstat", "cachestat", "prstat", "iostat", "stat", "record", "fixture"],
     ),
-    ("Notebook", &["list", "show", "report", "export", "import"]),
+    ("Notebook", &["list", "show", "report", "site", "export", "import"]),
     ("Reference", &["experiments", "targets", "patterns", "policies", "explain", "completions", "man"]),
 ];
 
@@ -282,6 +282,8 @@ pub enum Command {
     History(history::Arguments),
     /// Draw runs: one self-contained HTML page
     Report(report::Arguments),
+    /// Write the notebook as a static site: an index, a page per run, comparisons, history
+    Site(site::Arguments),
     /// Compare the simulators with the published results
     Reproduce(reproduce::Arguments),
     /// Judge a kernel for git bisect: good, bad, or does not boot
@@ -378,6 +380,7 @@ fn perform(command: Command, context: &Context) -> Result<ExitCode> {
         Command::Reproduce(arguments) => reproduce::run(&arguments, context),
         Command::BisectRun(arguments) => bisect_run::run(&arguments, context),
         Command::Report(arguments) => report::run(&arguments, context),
+        Command::Site(arguments) => site::run(&arguments, context),
         Command::Export(arguments) => export::run(&arguments, context),
         Command::Import(arguments) => import::run(&arguments, context),
         Command::Stat(arguments) => stat::run(&arguments, context),

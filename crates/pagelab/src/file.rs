@@ -111,6 +111,24 @@ pub fn create_folder(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path)
 }
 
+/// Puts a regular file at `path`, in a folder that pagelab fills by itself: whole, and in the place of whatever has
+/// the name, a link included, which is not followed. It is not synced: all of the folder can be made again.
+///
+/// # Errors
+/// When it cannot be written; an older file is then as it was.
+pub fn place(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut new = tempfile::Builder::new()
+        .prefix(TEMPORARY)
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(folder(path))?;
+    new.write_all(bytes)?;
+    new.persist(path).map_err(|e| e.error)?;
+    Ok(())
+}
+
+/// What the names of temporary files begin with.
+const TEMPORARY: &str = ".pagelab-";
+
 fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
@@ -123,7 +141,7 @@ fn replace(
 ) -> Result<()> {
     let mode = old.map_or(0o666, Metadata::mode) & 0o777;
     let made = tempfile::Builder::new()
-        .prefix(".pagelab-")
+        .prefix(TEMPORARY)
         .permissions(Permissions::from_mode(mode))
         .tempfile_in(folder(path));
     let new = match (made, old) {
@@ -189,7 +207,7 @@ fn direct(
 }
 
 /// Whether what was opened is what was looked at.
-fn same(file: &File, looked_at: &Metadata) -> io::Result<()> {
+pub fn same(file: &File, looked_at: &Metadata) -> io::Result<()> {
     let opened = file.metadata()?;
     if (opened.dev(), opened.ino()) == (looked_at.dev(), looked_at.ino()) {
         Ok(())

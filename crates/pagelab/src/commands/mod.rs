@@ -32,6 +32,7 @@ pub mod reproduce;
 pub mod run;
 mod serve;
 pub mod show;
+pub mod site;
 pub mod stat;
 pub mod top;
 pub mod trace;
