@@ -144,10 +144,11 @@ pub fn groups(runs: &[Run], by: By) -> Vec<Group<'_>> {
     let mut groups: Vec<Group> = Vec::new();
     let mut places: HashMap<(String, Option<String>), usize> = HashMap::new();
     for run in runs.iter().filter(|run| run.done().next().is_some() && key(run, by).is_some()) {
-        let place = *places.entry((run.header.series(), machine(run))).or_insert_with_key(|(name, machine)| {
-            groups.push(Group { name: name.clone(), machine: machine.clone(), runs: Vec::new() });
-            groups.len() - 1
-        });
+        let place =
+            *places.entry((run.header.series(), machine(run))).or_insert_with_key(|(name, machine)| {
+                groups.push(Group { name: name.clone(), machine: machine.clone(), runs: Vec::new() });
+                groups.len() - 1
+            });
         groups[place].runs.push(run);
     }
     groups

@@ -76,16 +76,8 @@ impl Folder {
         let real = path.canonicalize().with_context(failed)?;
         let top = Pinned::open(&real).with_context(failed)?;
         let new = files.into_iter().collect();
-        let mut folder = Self {
-            shown: path.to_owned(),
-            top,
-            below,
-            inner: None,
-            list,
-            old: BTreeSet::new(),
-            new,
-            made,
-        };
+        let mut folder =
+            Self { shown: path.to_owned(), top, below, inner: None, list, old: BTreeSet::new(), new, made };
         folder.take_over()?;
         Ok(folder)
     }
@@ -140,7 +132,11 @@ impl Folder {
     /// Whether the name is that of a file in this folder, or in the one below it.
     fn is_within(&self, name: &str) -> bool {
         let name = name.strip_prefix(self.below).and_then(|rest| rest.strip_prefix('/')).unwrap_or(name);
-        !name.is_empty() && name != self.list && name != self.below && !name.starts_with('.') && !name.contains(['/', '\0'])
+        !name.is_empty()
+            && name != self.list
+            && name != self.below
+            && !name.starts_with('.')
+            && !name.contains(['/', '\0'])
     }
 
     /// Where a file is; none as long as its folder is missing.
@@ -182,7 +178,8 @@ impl Folder {
     pub fn write(&self, name: &str, text: &str) -> Result<bool> {
         assert!(self.new.contains(name), "{name} was not named");
         let path = self.place(name).expect("the folder was begun");
-        let is_file = fs::symlink_metadata(&path).is_ok_and(|there| there.is_file() && there.len() == text.len() as u64);
+        let is_file = fs::symlink_metadata(&path)
+            .is_ok_and(|there| there.is_file() && there.len() == text.len() as u64);
         if is_file && fs::read(&path).is_ok_and(|there| there == text.as_bytes()) {
             return Ok(false);
         }
@@ -210,7 +207,9 @@ impl Folder {
         match fs::remove_file(path) {
             Ok(()) => Ok(true),
             Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(e) => Err(e).with_context(|| format!("{} cannot be removed", self.shown.join(name).display())),
+            Err(e) => {
+                Err(e).with_context(|| format!("{} cannot be removed", self.shown.join(name).display()))
+            }
         }
     }
 

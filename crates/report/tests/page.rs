@@ -1,6 +1,6 @@
 //! The page: escaped, small, drawn without runs or figures, and alive in a real browser.
 
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 use pagelab_analysis::figure::{Axis, BarRow, Bars, Plot, Series, Tone};
 use pagelab_analysis::findings::assess;
@@ -281,15 +281,8 @@ fn browse(html: &str) -> (String, String) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("page.html");
     std::fs::write(&file, html).unwrap();
-    let output = Command::new(pagelab_testing::chromium().unwrap())
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr"])
-        .args(["--virtual-time-budget=4000", "--window-size=1300,2000", "--dump-dom"])
-        .arg(format!("--user-data-dir={}", folder.path().join("profile").display()))
-        .arg(format!("file://{}", file.display()))
-        .output()
-        .unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    (text(&output.stdout), text(&output.stderr))
+    let browsed = pagelab_testing::browser::browse(file.to_str().unwrap(), &[]);
+    (browsed.dom, browsed.log)
 }
 
 /// A run whose profile makes a flame graph.

@@ -22,6 +22,7 @@
 //! The command line is that of `cargo test`: filters, `--exact`, `--skip`, `--list`, `--test-threads`. A test whose
 //! need is lacking is performed all the same under `--ignored` and `--include-ignored`. Output is not captured.
 
+pub mod browser;
 pub mod fuzz;
 mod needs;
 pub mod random;

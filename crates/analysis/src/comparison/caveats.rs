@@ -108,7 +108,8 @@ pub fn of_run(run: &Run) -> Vec<Caveat> {
         (most(environment::STEAL_SHARE), most(environment::LOAD_1MIN), most(environment::CPU_COUNT));
     let name = &run.header.name;
     let mut list = Vec::new();
-    if let Some(reason) = entry(run, environment::CLOCK_VERDICT).and_then(|word| word.strip_prefix("suspect: "))
+    if let Some(reason) =
+        entry(run, environment::CLOCK_VERDICT).and_then(|word| word.strip_prefix("suspect: "))
     {
         list.push(Caveat::Clock(name.clone(), reason.to_owned()));
     }

@@ -28,6 +28,7 @@ mod programs;
 mod safety;
 mod settings;
 mod shortage;
+mod site;
 mod trace;
 mod window;
 mod writeback;
@@ -72,6 +73,7 @@ fn main() -> ExitCode {
         safety::tests(),
         settings::tests(),
         shortage::tests(),
+        site::tests(),
         trace::tests(),
         window::tests(),
         writeback::tests(),

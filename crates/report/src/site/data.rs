@@ -4,7 +4,9 @@
 use std::collections::HashMap;
 
 use pagelab_analysis::comparison::{self, Caveat, Test, Verdict, caveats};
-use pagelab_analysis::{counts_instructions, headline_metrics, is_deterministic, primary_metric, rank, signed_rank};
+use pagelab_analysis::{
+    counts_instructions, headline_metrics, is_deterministic, primary_metric, rank, signed_rank,
+};
 use pagelab_experiment::metrics::{self, Statistic};
 use pagelab_experiment::observation::{Better, Unit};
 use pagelab_experiment::{MetricId, Run};
@@ -125,7 +127,10 @@ impl Data {
             asked: caveats::SAME_UNLESS_ASKED.iter().map(|(_, word)| caveats::is_asked(run, word)).collect(),
             warnings: caveats::of_run(run).iter().map(|one| self.text(&comparisons::caveat(one))).collect(),
             drift: caveats::drift_of(run).map(|one| self.text(&comparisons::caveat(&one))),
-            metrics: metrics.into_iter().map(|(metric, values)| (self.metrics.place(metric), values)).collect(),
+            metrics: metrics
+                .into_iter()
+                .map(|(metric, values)| (self.metrics.place(metric), values))
+                .collect(),
         };
         self.runs.push(data);
     }

@@ -34,7 +34,11 @@ pub(super) fn sentence(all: &[Series], address: &str) -> Markup {
         return html! { p.soft { "No series has the " (MIN_POINTS) " runs that a history needs." } };
     }
     let count = |worse| all.iter().filter(|series| stepped(series, worse)).count();
-    let series = if all.len() == 1 { "1 series has".to_owned() } else { format!("{} series have", text::count(all.len() as f64)) };
+    let series = if all.len() == 1 {
+        "1 series has".to_owned()
+    } else {
+        format!("{} series have", text::count(all.len() as f64))
+    };
     html! {
         p {
             a href=(address) { "History" } ": " (series) " " (MIN_POINTS) " runs or more; the metric that decides got worse in "

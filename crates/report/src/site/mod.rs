@@ -133,7 +133,10 @@ impl Site {
         }
         file(GLOSSARY, glossary_in(&Place::Site(&place(""))));
         file(COMPARE, self.compare_page());
-        file(INDEX, own_page(&index::title(&self.rows), INDEX_SCRIPT, &index::body(&self.rows, &about_history)));
+        file(
+            INDEX,
+            own_page(&index::title(&self.rows), INDEX_SCRIPT, &index::body(&self.rows, &about_history)),
+        );
         Some(files)
     }
 
