@@ -58,8 +58,8 @@ pub struct Recorded {
 
 /// Runs the program and records it. Where the user ends it, the file is whole.
 ///
-/// # Errors
-/// When the program, QEMU or a library is not there or cannot be started, or the file cannot be written.
+/// # Errors When the program, QEMU or a library is not there or cannot be started, or the file
+/// cannot be written.
 pub fn record(order: &Order) -> Result<Recorded> {
     let kinds = order.selection.kinds;
     let program = qemu::resolved(order.program)?;
@@ -69,7 +69,8 @@ pub fn record(order: &Order) -> Result<Recorded> {
     };
     let path = order.path;
     let file = created(path, order.force)?;
-    // A window that grows is known at the end; until then the file says the largest, which is true of it.
+    // A window that grows is known at the end; until then the file says the largest, which is true
+    // of it.
     let grows = order.window.is_some_and(|window| window.grows);
     // Through a window a store is not told from a load.
     let told = |kind: &u32| kinds & 1 << kind != 0 && !(order.window.is_some() && *kind == 1);

@@ -1,6 +1,7 @@
-//! What pagelab shares with its tracer inside QEMU, or with its library in a program that is recorded through a window: one mapping with a [`Header`], a [`Slot`] for each thread that is
-//! recorded at a time, an [`Image`] for each address space, and for each slot a ring of [`BUFFERS`] buffers of [`WORDS`]
-//! words, which say what it references ([`words`]).
+//! What pagelab shares with its tracer inside QEMU, or with its library in a program that is
+//! recorded through a window: one mapping with a [`Header`], a [`Slot`] for each thread that is
+//! recorded at a time, an [`Image`] for each address space, and for each slot a ring of [`BUFFERS`]
+//! buffers of [`WORDS`] words, which say what it references ([`words`]).
 //!
 //! The writer of a slot is the one thread that holds it, its reader is pagelab. A buffer is handed over when it is full.
 //! All of a slot's state lies in the mapping, so what a killed program had recorded can still be read.

@@ -1,7 +1,9 @@
-//! What the dynamic loader puts into a program that the pager pages, or that is recorded through a window (`LD_PRELOAD`).
+//! What the dynamic loader puts into a program that the pager pages, or that is recorded through a
+//! window (`LD_PRELOAD`).
 //!
-//! For a recording, see [`window`]. For the pager, it hands a userfaultfd over to pagelab, tells it of each range of anonymous memory that the program gets, and has one
-//! thread that takes pages out on pagelab's word, for no other process can. Nothing is decided here.
+//! For a recording, see [`window`]. For the pager, it hands a userfaultfd over to pagelab, tells it
+//! of each range of anonymous memory that the program gets, and has one thread that takes pages out
+//! on pagelab's word, for no other process can. Nothing is decided here.
 //!
 //! glibc's malloc stays what it is: it asks the kernel for memory by itself, so that its functions are wrapped, and
 //! each block that they return is asked where it comes from: the heap of brk(2), a mapping of its own, or a thread's arena.
@@ -227,7 +229,8 @@ fn tell(what: usize, start: usize, length: usize) {
     unsafe { *libc::__errno_location() = error };
 }
 
-/// Whether somebody is to be told of memory: pagelab, or the window of a process with several threads.
+/// Whether somebody is to be told of memory: pagelab, or the window of a process with several
+/// threads.
 fn is_told() -> bool {
     ACTIVE.load(Acquire) || window::state::are_several()
 }

@@ -1,13 +1,16 @@
-//! A program's references through a window: of its K most recent pages nothing is recorded, of every other page each fault.
+//! A program's references through a window: of its K most recent pages nothing is recorded, of
+//! every other page each fault.
 //!
-//! Memory is hidden by removing it from the page table. So that it keeps its content, private memory is first moved to files in
-//! memory ([`memory`]); a hidden page costs its next reference one page fault, which the kernel resolves and records
-//! ([`events`]). After 64 faults the kernel raises SIGTRAP in the thread that made them: its handler reads their addresses,
-//! writes them down ([`record`]), and hides as many of the oldest pages. So the window has K to K + 64 pages in a program
-//! with one thread. Nothing else runs beside the program.
+//! Memory is hidden by removing it from the page table. So that it keeps its content, private
+//! memory is first moved to files in memory ([`memory`]); a hidden page costs its next reference
+//! one page fault, which the kernel resolves and records ([`events`]). After 64 faults the kernel
+//! raises SIGTRAP in the thread that made them: its handler reads their addresses, writes them down
+//! ([`record`]), and hides as many of the oldest pages. So the window has K to K + 64 pages in a
+//! program with one thread. Nothing else runs beside the program.
 //!
-//! While a program has one thread, new memory is found by its faults, in the handler, between two instructions of the program.
-//! As soon as it has more, the functions that give memory tell of it ([`threads`]).
+//! While a program has one thread, new memory is found by its faults, in the handler, between two
+//! instructions of the program. As soon as it has more, the functions that give memory tell of it
+//! ([`threads`]).
 
 mod events;
 mod forks;

@@ -1,5 +1,5 @@
-//! A program under QEMU's user mode, with the references that its translator saw, or a program by itself, with those that a
-//! window of its pages lets through.
+//! A program under QEMU's user mode, with the references that its translator saw, or a program by
+//! itself, with those that a window of its pages lets through.
 //!
 //! QEMU loads pagelab's tracer (crates/live/tracer) as a plugin, which writes each thread's
 //! references into a ring of its own in a mapping without a file ([`pagelab_ring`]); this side
@@ -346,7 +346,8 @@ impl Traced {
         Ok(Self { reader, _plugin: plugin, child, ended: None })
     }
 
-    /// Why the program, or one that it executed, could not be recorded through a window; `None`: it could.
+    /// Why the program, or one that it executed, could not be recorded through a window; `None`: it
+    /// could.
     pub fn refused(&self) -> Option<&'static str> {
         match self.reader.ring.header().window.refused.load(Acquire) {
             0 => None,

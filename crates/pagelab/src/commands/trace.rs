@@ -54,7 +54,8 @@ pub struct Arguments {
     /// Record loads and stores alone, or instruction fetches alone
     #[arg(long, value_enum)]
     only: Option<Only>,
-    /// Record only references outside of the K most recent pages, or of a K that limits the slowdown to 3
+    /// Record only references outside of the K most recent pages, or of a K that limits the
+    /// slowdown to 3
     #[arg(long, value_name = "K|auto", value_parser = window)]
     window: Option<Window>,
     #[command(flatten)]

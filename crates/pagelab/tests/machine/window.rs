@@ -1,5 +1,6 @@
-//! `pagelab trace --window`: the trace has the references that a window of the most recent pages lets through, the program does
-//! what it does by itself, and a memory for which the trace does not hold is refused.
+//! `pagelab trace --window`: the trace has the references that a window of the most recent pages
+//! lets through, the program does what it does by itself, and a memory for which the trace does not
+//! hold is refused.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -72,9 +73,9 @@ fn references() -> Vec<u64> {
 }
 
 fn a_window_lets_through_what_is_not_among_the_most_recent_pages() {
-    // As root: else the window is emptied now and then, as the kernel's faults are not seen.
-    // How many more pages may be accessible: those of one signal. What the handler itself references
-    // is in the window and not in the trace: a few pages for each signal.
+    // As root: else the window is emptied now and then, as the kernel's faults are not seen. How
+    // many more pages may be accessible: those of one signal. What the handler itself references is
+    // in the window and not in the trace: a few pages for each signal.
     const BATCH: usize = 64;
     const OWN: usize = 24;
     let lab = Lab::new();

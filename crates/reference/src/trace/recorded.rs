@@ -80,7 +80,8 @@ pub struct Heading {
     /// How it was made shorter, where it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduced: Option<Reduced>,
-    /// The window through which it was recorded, where it was: of so many most recent units nothing was recorded.
+    /// The window through which it was recorded, where it was: of so many most recent units nothing
+    /// was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<u32>,
 }
@@ -147,7 +148,8 @@ pub struct Ending {
 pub struct Outside {
     /// Pages of stacks.
     pub stack_pages: u64,
-    /// Pages of other memory: of the threads' own, of devices, and private memory that could not be moved.
+    /// Pages of other memory: of the threads' own, of devices, and private memory that could not be
+    /// moved.
     pub other_pages: u64,
     /// References in the recording that the kernel made for the program.
     pub kernel_references: u64,

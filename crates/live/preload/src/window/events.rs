@@ -1,7 +1,9 @@
-//! The page faults of a thread, as the kernel records them: their addresses in a ring, and a signal after every 64.
+//! The page faults of a thread, as the kernel records them: their addresses in a ring, and a signal
+//! after every 64.
 //!
-//! `PERF_COUNT_SW_PAGE_FAULTS` with `PERF_SAMPLE_ADDR` fills the ring, and the same event with a period of 64 and `sigtrap`
-//! raises SIGTRAP in the thread itself, when it returns to user mode. See perf_event_open(2).
+//! `PERF_COUNT_SW_PAGE_FAULTS` with `PERF_SAMPLE_ADDR` fills the ring, and the same event with a
+//! period of 64 and `sigtrap` raises SIGTRAP in the thread itself, when it returns to user mode.
+//! See perf_event_open(2).
 
 use std::ffi::c_int;
 use std::mem::size_of;
@@ -22,7 +24,8 @@ pub const FAULTS: usize = RING / 16;
 const SOFTWARE: u32 = 1;
 const PAGE_FAULTS: u64 = 2;
 const ADDRESS: u64 = 1 << 3;
-/// Bits of the attributes: not the kernel's own, not a hypervisor's; not those of a program that is executed; the signal.
+/// Bits of the attributes: not the kernel's own, not a hypervisor's; not those of a program that is
+/// executed; the signal.
 const NO_KERNEL: u64 = 1 << 5;
 const NO_HYPERVISOR: u64 = 1 << 6;
 const UNTIL_EXEC: u64 = 1 << 36;
@@ -112,7 +115,8 @@ fn event(period: u64, sampled: u64, flags: u64, data: u64) -> c_int {
     system::high(file)
 }
 
-/// Begins to record the calling thread; the number of its events, or `None` where the kernel refuses or there is no room.
+/// Begins to record the calling thread; the number of its events, or `None` where the kernel
+/// refuses or there is no room.
 pub fn begin() -> Option<usize> {
     let free = |events: &&Events| events.used.compare_exchange(false, true, Acquire, Relaxed).is_ok();
     let number = EVENTS.iter().position(|events| free(&events))?;
@@ -161,13 +165,15 @@ pub fn rings() -> usize {
     USED.load(Acquire) as usize
 }
 
-/// Gives the address of each fault in the ring of a thread, and whether it was the kernel's; whether some were lost.
+/// Gives the address of each fault in the ring of a thread, and whether it was the kernel's;
+/// whether some were lost.
 pub fn read(number: usize, mut each: impl FnMut(usize, bool)) -> bool {
     let ring = EVENTS.get(number).map_or(0, |events| events.ring.load(Acquire));
     if ring == 0 {
         return false;
     }
-    // SAFETY: the first page of the ring's mapping; `data_head` and `data_tail` are at these offsets, and its records behind.
+    // SAFETY: the first page of the ring's mapping; `data_head` and `data_tail` are at these
+    // offsets, and its records behind.
     let (head, tail) = unsafe {
         let at = |offset: usize| &*ptr_at::<AtomicU64>(ring + offset);
         (at(1024), at(1032))

@@ -1,7 +1,7 @@
 //! What is done around fork(2): the child gets memory of its own, and a recording of its own.
 //!
-//! Moved memory is shared, so a forked process would write to its parent's. The parent waits until the child has copied all
-//! of it.
+//! Moved memory is shared, so a forked process would write to its parent's. The parent waits until
+//! the child has copied all of it.
 
 use std::ffi::c_int;
 use std::ptr;
@@ -40,7 +40,8 @@ pub extern "C" fn parent() {
     }
     system::close(PIPE[1].swap(-1, Relaxed));
     let mut byte = 0u8;
-    // SAFETY: one byte is writable. It comes to its end when the child has closed the other one, or is gone.
+    // SAFETY: one byte is writable. It comes to its end when the child has closed the other one, or
+    // is gone.
     while unsafe { libc::read(PIPE[0].load(Relaxed), (&raw mut byte).cast(), 1) } < 0 && is_interrupted() {}
     system::close(PIPE[0].swap(-1, Relaxed));
     memory::each_moved(|area| {

@@ -1,9 +1,10 @@
 //! Which memory is in the window, and how it gets there.
 //!
-//! Mappings of files that are not written to, and shared ones, are in it as they are: what is removed from the page table is
-//! in the page cache. Private memory that may be written to is copied to a file in memory, which is mapped in its place.
-//! A userfaultfd that protects nothing is registered for all of it, as the kernel then maps no neighbours of a page that is
-//! missed (`uffd_disable_fault_around`), nor larger folios at once.
+//! Mappings of files that are not written to, and shared ones, are in it as they are: what is
+//! removed from the page table is in the page cache. Private memory that may be written to is
+//! copied to a file in memory, which is mapped in its place. A userfaultfd that protects nothing is
+//! registered for all of it, as the kernel then maps no neighbours of a page that is missed
+//! (`uffd_disable_fault_around`), nor larger folios at once.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
@@ -26,7 +27,8 @@ const ENTRIES: usize = 512;
 /// What the names of the files in memory begin with.
 const OURS: &[u8] = b"/memfd:pagelab ";
 const SHARED_WITH_PAGELAB: &[u8] = b"/memfd:pagelab's ";
-/// Bytes around the thread pointer that are not moved: the kernel writes there at any time (rseq), and threads wait there.
+/// Bytes around the thread pointer that are not moved: the kernel writes there at any time (rseq),
+/// and threads wait there.
 const BEFORE_THREAD: usize = 128 << 10;
 const BEHIND_THREAD: usize = 8 << 10;
 
@@ -234,7 +236,8 @@ impl Ranges {
         }
     }
 
-    /// Finds the mapping of a page; `alone`: the process has one thread, so private memory can be moved.
+    /// Finds the mapping of a page; `alone`: the process has one thread, so private memory can be
+    /// moved.
     pub fn find(&mut self, page: usize, alone: bool, kinds: u32) {
         let mut name = [0; NAME];
         let found = area(page, false, &mut name).or_else(|| {
@@ -333,7 +336,8 @@ impl Ranges {
         }
     }
 
-    /// Hides pages, in the order of their addresses; `other` is given each that is other memory than was known.
+    /// Hides pages, in the order of their addresses; `other` is given each that is other memory
+    /// than was known.
     pub fn hide(&self, list: &[usize], mut other: impl FnMut(usize)) {
         const EMPTY: libc::iovec = libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 };
         const PARTS: usize = 512;
@@ -418,7 +422,8 @@ fn moved(start: usize, end: usize, found: &Area, named: &CStr) -> bool {
         return false;
     }
     system::advise(new, length, libc::MADV_NOHUGEPAGE);
-    // A process that is begun without the functions for it has none of this memory, and not its parent's.
+    // A process that is begun without the functions for it has none of this memory, and not its
+    // parent's.
     system::advise(new, length, libc::MADV_DONTFORK);
     let done = copied(start, end, found, new)
         && system::protect(new, length, found.flags)
@@ -479,8 +484,8 @@ pub fn each_moved(mut each: impl FnMut(&Area)) {
     }
 }
 
-/// Does what a program advises for a range: what it gives up of moved memory is zeroed, as private memory is. `None`: nothing
-/// of it was moved.
+/// Does what a program advises for a range: what it gives up of moved memory is zeroed, as private
+/// memory is. `None`: nothing of it was moved.
 pub fn given_up(start: usize, length: usize) -> Option<c_int> {
     let end = start.checked_add(length)?.next_multiple_of(PAGE);
     let (mut at, mut name, mut any) = (start, [0; NAME], false);

@@ -5,7 +5,8 @@ use pagelab_ring::MAX_WINDOW;
 use super::events::FAULTS;
 use super::system::PAGE;
 
-/// Places for pages in their order, for each page of the window: more than one, as the handler may come late.
+/// Places for pages in their order, for each page of the window: more than one, as the handler may
+/// come late.
 const ROOM: usize = 4;
 const ORDER: usize = ROOM * MAX_WINDOW as usize;
 /// Places of the table, at most half of them used.
@@ -31,8 +32,8 @@ impl Pages {
         Self { order: [0; ORDER], table: [0; TABLE], pushed: 0, left: 0, places: 0 }
     }
 
-    /// Makes room for a window of so many pages, and for those of a full ring, where none is there: no more memory than it
-    /// needs is touched.
+    /// Makes room for a window of so many pages, and for those of a full ring, where none is there:
+    /// no more memory than it needs is touched.
     pub fn resize(&mut self, window: usize) {
         self.places = (ROOM * window).max(2 * FAULTS).next_power_of_two().min(ORDER);
     }

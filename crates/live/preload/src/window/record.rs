@@ -1,7 +1,7 @@
 //! What this process records, into the mapping that it shares with pagelab ([`pagelab_ring`]).
 //!
-//! A process has one slot, which whoever holds the window's lock writes to: so the references of its threads are in the order
-//! in which they were read.
+//! A process has one slot, which whoever holds the window's lock writes to: so the references of
+//! its threads are in the order in which they were read.
 
 use std::ffi::c_int;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -41,7 +41,8 @@ pub fn open(file: c_int) -> bool {
 
 /// The beginning of the mapping.
 pub fn header() -> &'static Header {
-    // SAFETY: [`open`] comes first; the mapping begins with a header of atomics and is never unmapped.
+    // SAFETY: [`open`] comes first; the mapping begins with a header of atomics and is never
+    // unmapped.
     unsafe { &*MAPPING.load(Relaxed).cast::<Header>() }
 }
 
@@ -55,8 +56,8 @@ fn images() -> &'static [Image; IMAGES] {
     unsafe { &*MAPPING.load(Relaxed).add(TABLE).cast::<[Image; IMAGES]>() }
 }
 
-/// Begins an address space of this process with a slot of its own; whether there is room. `words` are the program's, none of a
-/// forked process.
+/// Begins an address space of this process with a slot of its own; whether there is room. `words`
+/// are the program's, none of a forked process.
 pub fn begin(file: c_int, words: &[u8], forked: bool) -> bool {
     // SAFETY: no pointers.
     let process = unsafe { libc::getpid() }.cast_unsigned();

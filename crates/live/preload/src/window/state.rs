@@ -1,4 +1,5 @@
-//! The lock of the window, what is known of this process under it, and the signal that moves the window on.
+//! The lock of the window, what is known of this process under it, and the signal that moves the
+//! window on.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_int, c_void};
@@ -20,8 +21,8 @@ const TRAP_PERF: c_int = 6;
 const LOOK: u32 = 16;
 /// Signals between two times that all pages are hidden, where faults of the kernel are not seen.
 const EMPTYING: u32 = 256;
-/// A fault among a program's own work takes so many times longer than one among others, for the caches' sake: sort's took
-/// 2.2 times as long.
+/// A fault among a program's own work takes so many times longer than one among others, for the
+/// caches' sake: sort's took 2.2 times as long.
 const CACHES: u64 = 2;
 /// Nanoseconds of a part after which a window may grow.
 const PART: u64 = 10_000_000;
@@ -33,7 +34,8 @@ static ACTIVE: AtomicBool = AtomicBool::new(false);
 /// The thread that has the lock; 0: none.
 static OWNER: AtomicI32 = AtomicI32::new(0);
 static STATE: Locked = Locked(UnsafeCell::new(State::new()));
-/// The process that is recorded: one that only shares its memory until it executes a program is not.
+/// The process that is recorded: one that only shares its memory until it executes a program is
+/// not.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
 /// Whether this process has had several threads, and how far its heap was then.
 static SEVERAL: AtomicBool = AtomicBool::new(false);
@@ -68,7 +70,8 @@ impl Guard {
         Some(Self(()))
     }
 
-    /// The lock that the calling thread has already, further up its stack, for a function that gives memory.
+    /// The lock that the calling thread has already, further up its stack, for a function that
+    /// gives memory.
     fn nested() -> ManuallyDrop<Self> {
         debug_assert_eq!(OWNER.load(Relaxed), system::thread());
         ManuallyDrop::new(Self(()))
@@ -223,8 +226,8 @@ impl State {
         record::header().window.emptied.fetch_add(1, Relaxed);
     }
 
-    /// Doubles the window where it takes too much of the time, of all so far and of the last part. A window that is not full
-    /// has first references alone, which a larger one has too.
+    /// Doubles the window where it takes too much of the time, of all so far and of the last part.
+    /// A window that is not full has first references alone, which a larger one has too.
     fn look(&mut self) {
         let now = system::processor_time();
         let elapsed = now.saturating_sub(self.since);
@@ -350,7 +353,8 @@ pub fn begin_forked() {
     }
 }
 
-/// Begins to record this process; `forked`: as one that its parent forked, without words of its own.
+/// Begins to record this process; `forked`: as one that its parent forked, without words of its
+/// own.
 fn start(state: &mut State, words: &[u8], forked: bool) {
     // SAFETY: the path ends with a zero.
     let file = unsafe { libc::open(state.path.as_ptr().cast(), libc::O_RDWR | libc::O_CLOEXEC) };
@@ -458,7 +462,8 @@ fn command_line(line: &mut [u8]) -> usize {
 
 /// Has SIGTRAP handled.
 fn install(handler: usize) {
-    // SAFETY: a zeroed action is one without flags; the handler takes what one with SA_SIGINFO is given.
+    // SAFETY: a zeroed action is one without flags; the handler takes what one with SA_SIGINFO is
+    // given.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler;
@@ -473,14 +478,15 @@ fn install(handler: usize) {
 /// # Safety
 /// The action's handler is one.
 unsafe fn raw_action(action: &libc::sigaction) {
-    // SAFETY: the caller's promise. glibc's own name of the function: `sigaction` is this library's.
+    // SAFETY: the caller's promise. glibc's own name of the function: `sigaction` is this
+    // library's.
     unsafe { __sigaction(libc::SIGTRAP, action, ptr::null_mut()) };
 }
 
 /// Handles SIGTRAP: of this library's event, or of the program's own.
 extern "C" fn trapped(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the kernel gives a whole structure, in which an event's data stand behind an address; the thread's own number of
-    // errors is what the program had before.
+    // SAFETY: the kernel gives a whole structure, in which an event's data stand behind an address;
+    // the thread's own number of errors is what the program had before.
     unsafe {
         if (*info).si_code != TRAP_PERF {
             return others(signal, info, context);

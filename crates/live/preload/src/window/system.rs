@@ -1,4 +1,5 @@
-//! The system calls of the window, and the mappings and page table of this process as the kernel tells them.
+//! The system calls of the window, and the mappings and page table of this process as the kernel
+//! tells them.
 //!
 //! All of it runs in signal handlers: nothing here allocates or locks.
 
@@ -70,7 +71,8 @@ pub struct Area {
     pub file: bool,
 }
 
-/// Opens the files of this process that the others read; whether the kernel has them and can be asked so.
+/// Opens the files of this process that the others read; whether the kernel has them and can be
+/// asked so.
 pub fn open() -> bool {
     for (to, name) in [(&MAPS, c"/proc/self/maps"), (&PAGEMAP, c"/proc/self/pagemap")] {
         // SAFETY: the name ends with a zero.
@@ -124,7 +126,8 @@ pub fn area(address: usize, or_next: bool, name: &mut [u8]) -> Option<Area> {
     if let Some(first) = name.first_mut() {
         *first = 0;
     }
-    // SAFETY: the kernel writes to the query and to as many bytes of the name as it is said to have.
+    // SAFETY: the kernel writes to the query and to as many bytes of the name as it is said to
+    // have.
     let done = unsafe { libc::ioctl(MAPS.load(Relaxed), QUERY, &raw mut query) };
     let (start, end) = (query.start as usize, query.end as usize);
     (done == 0).then_some(Area { start, end, flags: query.rights, file: query.inode != 0 })
@@ -180,7 +183,8 @@ pub fn move_over(from: usize, length: usize, to: usize) -> bool {
 
 /// madvise(2), not the wrapper; 0 or -1.
 pub fn advise(start: usize, length: usize, advice: c_int) -> c_int {
-    // SAFETY: callers name advice that keeps the content of what they name, or that the program itself gave.
+    // SAFETY: callers name advice that keeps the content of what they name, or that the program
+    // itself gave.
     unsafe { libc::syscall(libc::SYS_madvise, start, length, advice) as c_int }
 }
 
@@ -206,7 +210,8 @@ pub fn hide(list: &[libc::iovec]) {
     if bytes == 0 {
         return;
     }
-    // SAFETY: the list is readable. All that it names is shared memory or an unchanged page of a file: it keeps its content.
+    // SAFETY: the list is readable. All that it names is shared memory or an unchanged page of a
+    // file: it keeps its content.
     let done = unsafe {
         libc::syscall(libc::SYS_process_madvise, SELF, list.as_ptr(), list.len(), libc::MADV_DONTNEED, 0)
     };

@@ -1,7 +1,9 @@
-//! The functions of the C library that the window wraps: those that begin threads, give memory up, set signals, and end.
+//! The functions of the C library that the window wraps: those that begin threads, give memory up,
+//! set signals, and end.
 //!
-//! While a process has one thread they only pass calls on. With several, memory is given and taken under the window's lock: so
-//! no page gets other content between the moment when it is found to be hidden and the moment when it is.
+//! While a process has one thread they only pass calls on. With several, memory is given and taken
+//! under the window's lock: so no page gets other content between the moment when it is found to be
+//! hidden and the moment when it is.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
@@ -59,7 +61,8 @@ pub unsafe extern "C" fn pthread_create(
     if create.is_null() {
         return libc::ENOSYS;
     }
-    // SAFETY: the C library's function is of this type; the work is the new thread's until it has read it.
+    // SAFETY: the C library's function is of this type; the work is the new thread's until it has
+    // read it.
     unsafe {
         let create: Create = std::mem::transmute(create);
         if !state::is_active() {

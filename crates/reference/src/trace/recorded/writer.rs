@@ -160,8 +160,9 @@ impl<W: Write> Writer<W> {
         (self.ending.references(), self.offset)
     }
 
-    /// Ends the file; `ending` has how the program ended and what was not recorded, and in `streams` what is known of the
-    /// process of each number in blocks, from 0, and the threads, where they are more than blocks tell. The sums, and the bytes written.
+    /// Ends the file; `ending` has how the program ended and what was not recorded, and in
+    /// `streams` what is known of the process of each number in blocks, from 0, and the threads,
+    /// where they are more than blocks tell. The sums, and the bytes written.
     ///
     /// # Errors
     /// When it cannot be written.
