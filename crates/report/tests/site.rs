@@ -396,7 +396,7 @@ proptest! {
 }
 
 fn a_large_page_names_the_charts_that_it_lacks() {
-    use pagelab_experiment::Request;
+    use pagelab_experiment::{Request, Target};
     use pagelab_experiment::experiments::Paging;
     use pagelab_model::target::Model;
     let mut large = run(1, "large", &[]);

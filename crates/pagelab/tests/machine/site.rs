@@ -87,7 +87,7 @@ fn a_second_site_replaces_the_files_of_the_first_and_no_others() {
     let run = |name: &str| {
         lab.ok(&format!("run mapanon --pages 64 --references 300 --on model:lru --html none --name {name}"));
     };
-    ["one", "two"].map(run);
+    ["one", "two"].into_iter().for_each(run);
     lab.shows("site public", &["public/index.html: 2 runs, 7 files"]);
     fs::write(lab.path("public/CNAME"), "example.org").unwrap();
     fs::write(lab.path("public/runs/mine.html"), "mine").unwrap();

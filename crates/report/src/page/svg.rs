@@ -322,7 +322,7 @@ mod tests {
             plot.marks = vec![Mark { low: Some(mark), label: "m".into(), ..Mark::at(mark) }];
             let html = draw(&plot, "l").into_string();
             prop_assert!(!html.contains("NaN") && !html.contains("inf"), "{html}");
-            plot::figure(&plot, 1);
+            plot::figure(&plot, 1, true);
         }
     }
 }
