@@ -112,6 +112,7 @@ mod tests {
             unit: PAGE_SIZE,
             kinds: vec!["load".into(), "store".into()],
             reduced: None,
+            window: None,
         };
         let mut writer = Writer::new(std::fs::File::create(path).unwrap(), &heading).unwrap();
         let runs = runs.iter().map(|&(page, write, count)| (page, if write { STORE } else { LOAD }, count));
