@@ -117,7 +117,7 @@ impl FrameReader {
     ) -> io::Result<()> {
         let page = region.base() as usize / page_size() + first;
         (0..pages)
-            .filter(|at| (page + at) % AROUND == 0 || *at == 0)
+            .filter(|at| *at == 0 || (page + at).is_multiple_of(AROUND))
             .for_each(|at| self.map(region, first + at));
         let mut frames = Vec::with_capacity(pages);
         let mut absent = Vec::new();
