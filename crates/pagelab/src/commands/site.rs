@@ -18,8 +18,8 @@ use crate::site;
 #[command(
     before_help = "Examples:\n  pagelab site public\n  pagelab --notebook nightly.db site public --full\n",
     after_help = "The site needs no server: open DIR/index.html. The index lists all runs, with a filter. Each run has \
-a page, any two runs can be compared, and series of nine runs or more have their history. The pages of 1,000 runs take at \
-most 40 MB: where a page would be larger than its share, it names the charts that it lacks. A second call replaces \
+a page, any two runs can be compared, and series of nine runs or more have their history. The pages of 1,000 runs take \
+about 40 MB: a page that would be larger than its share leaves out charts, and states how many. A second call replaces \
 the files of the first, and no others."
 )]
 pub struct Arguments {

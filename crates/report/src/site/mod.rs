@@ -204,8 +204,12 @@ fn page(run: &Run, most: Option<usize>) -> (String, bool) {
     match most.filter(|most| whole.len() > *most) {
         None => (whole, false),
         Some(most) => {
+            let within = |room| page_in(&assessment, &Place::Site(&place), Some(room));
             let room = most.saturating_sub(WITHOUT_CHARTS_BYTES);
-            (page_in(&assessment, &Place::Site(&place), Some(room)), true)
+            let page = within(room);
+            // Where the rest of the page takes more than most do, its charts get less.
+            let beyond = page.len().saturating_sub(most);
+            (if beyond > 0 { within(room.saturating_sub(beyond)) } else { page }, true)
         }
     }
 }
