@@ -29,9 +29,9 @@ const FIXED: [(&str, &str); 2] = [("accel", "icount"), ("trace", "functions")];
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "Examples:
-  pagelab gate --bless -- ./parse testdata/big.json   # write the baseline
-  pagelab gate -- ./parse testdata/big.json           # status 1 if a count got worse
-  pagelab gate --fail-on 0 --junit gate.xml -- ./parse testdata/big.json
+  pagelab gate --bless -- ./parse big.json   # write the baseline
+  pagelab gate -- ./parse big.json           # status 1 if a count got worse
+  pagelab gate --fail-on 0 --junit gate.xml -- ./parse big.json
   pagelab gate --on kernel:/boot/vmlinuz-6.1.0-51-amd64 -- sort words.txt
 ",
     after_help = "The program runs in a guest whose clock counts instructions (QEMU, without KVM), so the counts \

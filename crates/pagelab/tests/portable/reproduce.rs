@@ -94,7 +94,7 @@ fn a_published_system_takes_its_parameters() {
         let vmtest = "--sizes 2M,16M --mapping shared --passes 100 --seconds 3600";
         lab.ok(&format!("run vmtest --name {name} --on {target} {vmtest}"));
         let shown = lab.json(&format!("show {name} --json"));
-        shown["run"].to_string()
+        shown["result"].to_string()
     };
     let half = run("half", ",pmegs=64");
     assert!(half.contains("model:sun4c-sunos403,pmegs=64"), "{half}");

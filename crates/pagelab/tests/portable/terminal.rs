@@ -85,11 +85,13 @@ const OTHERS: &[&str] = &[
     "fixture",
     "clock",
     "completions",
+    "site",
     "man",
     "help",
-    // They need limits or BPF: tests on the machine look at them.
+    // They need limits, BPF or a guest: tests on the machine look at them.
     "need",
     "cachestat",
+    "gate",
 ];
 
 /// A notebook with a run of each experiment.
