@@ -420,13 +420,16 @@ impl Guest {
         let Options { accel, cpus, trace, .. } = &self.options;
         let declared = request.experiment.declaration();
         let references = matches!(declared.load(), Load::References(..));
-        let program = matches!(declared.load(), Load::Program(_));
+        let counted = references || matches!(declared.load(), Load::Program(_));
         let huge = matches!(declared.load(), Load::References(_, Backing::Hugetlb));
         let large = |mode| matches!(mode, Mode::Always | Mode::Madvise);
         match trace {
             None => Ok(()),
-            Some(one) if !references && !(program && *one == Trace::Functions) => {
-                refuse("counts only mapanon, mapfile and, with trace=functions, command", "use --profile")
+            Some(Trace::Functions) if !counted => {
+                refuse("counts only mapanon, mapfile and command", "use --profile")
+            }
+            Some(Trace::Cache | Trace::On) if !references => {
+                refuse("counts only mapanon and mapfile", "use --profile")
             }
             Some(Trace::On) if *accel != Accel::Icount => refuse(
                 "records only where each instruction takes one tick of the clock, so that the recorder \

@@ -65,7 +65,7 @@ impl Program {
     }
 
     /// Runs `words` to its end, as [`Program::start`] does, between the marks of a machine that counts.
-    /// The child waits for [`PAUSE`], in which this thread goes to sleep, then executes the program.
+    /// The child waits 50 ms, in which this thread goes to sleep, then executes the program.
     /// Nothing else of this process happens between the marks.
     ///
     /// # Errors

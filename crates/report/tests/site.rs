@@ -115,7 +115,7 @@ fn various() -> Vec<Run> {
     for id in 1..=40 {
         let n = counts[random.below(counts.len() as u64) as usize];
         let kept = |metric: &&MetricId| {
-            **metric == *metrics::TIME_ELAPSED.name || id % 5 != 0 || metric.name.len() % 2 == 0
+            **metric == *metrics::TIME_ELAPSED.name || id % 5 != 0 || metric.name.len().is_multiple_of(2)
         };
         let shift = [1.0, 1.0, 1.004, 1.03, 1.3, 3.0][random.below(6) as usize];
         let mut figures = Vec::new();
@@ -396,8 +396,8 @@ proptest! {
 }
 
 fn a_large_page_names_the_charts_that_it_lacks() {
-    use pagelab_experiment::{Request, Target};
     use pagelab_experiment::experiments::Paging;
+    use pagelab_experiment::{Request, Target};
     use pagelab_model::target::Model;
     let mut large = run(1, "large", &[]);
     let paging = Paging {

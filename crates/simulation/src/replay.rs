@@ -95,6 +95,9 @@ pub struct Simulated {
     pub pages: u32,
     /// How a recorded stream was read.
     pub reading: Option<Reading>,
+    /// Whether it was recorded through a window: then how long the program ran cannot be told from
+    /// the number of references.
+    pub through_window: bool,
     /// The sizes.
     pub frames: Vec<u32>,
     /// The policies one after another, each at every size.
@@ -224,6 +227,7 @@ pub fn replay(source: &Source, wanted: &Wanted, watch: &dyn Watch) -> Result<Sim
     if through_window {
         // The times between references are not known.
         simulated.working_set = None;
+        simulated.through_window = true;
     }
     if let Some(Shorter::Reduced(reduced)) = &found {
         // Misses are those of the whole stream, so ratios are too.
@@ -281,6 +285,7 @@ fn fed(
         references: read.references,
         pages: read.pages,
         reading: Some(read.reading),
+        through_window: false,
         frames: sizes(read.pages)?,
         policies: feeds.into_iter().flat_map(Feed::finish).collect(),
         systems: Vec::new(),
@@ -327,6 +332,7 @@ fn from_memory(source: &Source, wanted: &Wanted, sizes: &OfPages, watch: &dyn Wa
         references: references.len() as u64,
         pages,
         reading: loaded.reading,
+        through_window: false,
         frames,
         policies,
         systems,

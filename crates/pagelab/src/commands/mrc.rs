@@ -89,6 +89,8 @@ struct Curves {
     /// The same as a number.
     page_count: u64,
     described: Option<String>,
+    /// Whether the recording lacks the references within a window.
+    through_window: bool,
     /// The share of the pages that was sampled; none: all.
     sampled: Option<f64>,
     /// LRU's curve as the times between references give it, where a page is drawn.
@@ -103,6 +105,13 @@ struct Done {
     found: Curves,
     about: Curve,
     results: Vec<Computed>,
+}
+
+impl Done {
+    /// Whether the time that the program runs is known, or can be assumed from its references.
+    fn is_timed(&self) -> bool {
+        !self.found.through_window || self.about.program_time.is_some()
+    }
 }
 
 /// Computes the curves and prints them.
@@ -140,12 +149,13 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     }
     if arguments.json {
         let mut out = crate::output::stdout();
-        for Done { stream, found, about, results } in &list {
+        for done in &list {
+            let (Done { stream, found, about, results }, timed) = (done, done.is_timed());
             let program = Program::of(about);
             let drawn = Computed::drawn(results);
             for point in &found.points {
                 let table = drawn.iter().find(|curve| curve.name == point.policy).map(|curve| curve.table);
-                let enough = table.and_then(|table| program.enough(table));
+                let enough = table.filter(|_| timed).and_then(|table| program.enough(table));
                 let size = f64::from(point.frames) * about.page_size as f64;
                 let object = json!({
                     "schema_version": SCHEMA_VERSION,
@@ -156,12 +166,12 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
                     "misses": point.misses,
                     "miss_ratio": point.ratio,
                     "standard_error": point.error,
-                    "misses_per_second": point.ratio.map(|ratio| program.misses_per_second(ratio)),
+                    "misses_per_second": point.ratio.filter(|_| timed).map(|ratio| program.misses_per_second(ratio)),
                     "sufficient": enough.is_some_and(|enough| size >= enough),
-                    "knees": table.map(|table| knees(table, &program)),
+                    "knees": table.filter(|_| timed).map(|table| knees(table, &program)),
                     "miss_cost_ns": program.miss,
                     "miss_cost_assumed": about.miss_cost.is_none(),
-                    "program_time_ns": program.time,
+                    "program_time_ns": timed.then_some(program.time),
                     "program_time_assumed": about.program_time.is_none(),
                 });
                 writeln!(out, "{object}")?;
@@ -205,8 +215,13 @@ fn print(list: &[Done], context: &Context) {
 /// Which policy does best, and the memory that suffices.
 fn answer(done: &Done) -> String {
     let drawn = Computed::drawn(&done.results);
-    let answer = format!("{} {}", curves::answer(&drawn), curves::sizing(&drawn, &done.about));
-    answer.trim().to_owned()
+    let sizing = match done.is_timed() {
+        true => curves::sizing(&drawn, &done.about),
+        false => "The recording lacks references within its window: ratios are of the recorded references. For the \
+                  memory needed, give the time that the program runs (--program-time)."
+            .to_owned(),
+    };
+    format!("{} {sizing}", curves::answer(&drawn)).trim().to_owned()
 }
 
 /// The curve of each policy.
@@ -256,6 +271,7 @@ fn sampled(
         pages: format!("about {}", text::count(found.pages as f64)),
         page_count: found.pages,
         described: found.reading.as_ref().map(described),
+        through_window: false,
         sampled: Some(found.rate),
         working_set: None,
         apart: None,
@@ -302,6 +318,7 @@ fn exact(arguments: &Arguments, stream: &StreamArguments, context: &Context) -> 
         pages: text::count(f64::from(simulated.pages)),
         page_count: u64::from(simulated.pages),
         described: simulated.reading.as_ref().map(described),
+        through_window: simulated.through_window,
         sampled: None,
         working_set: simulated.working_set,
     })

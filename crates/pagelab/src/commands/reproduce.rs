@@ -28,7 +28,7 @@ use crate::progress::Work;
 /// The arguments.
 #[derive(clap::Args, Debug)]
 #[command(
-    before_help = "Examples:\n  pagelab reproduce                            # every claim of every study\n  pagelab reproduce mcdougall-2005 --on host   # one study, and this machine\n  pagelab reproduce --html studies.html        # the same with charts\n  pagelab reproduce irlam-1990 --without more-pmegs\n  pagelab reproduce irlam-1990 --set pmegs=64\n  pagelab reproduce morton-2002 --sweep slab=0..400 --html slab.html\n"
+    before_help = "Examples:\n  pagelab reproduce                            # every claim of every study\n  pagelab reproduce mcdougall-2005 --on host   # one study, and this machine\n  pagelab reproduce irlam-1990 --without more-pmegs\n  pagelab reproduce irlam-1990 --set pmegs=64\n  pagelab reproduce morton-2002 --sweep slab=0..400 --html slab.html\n"
 )]
 pub struct Arguments {
     /// The study; without one, all of them as one table of claims

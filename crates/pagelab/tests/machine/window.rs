@@ -130,7 +130,7 @@ fn a_trace_through_a_window_is_refused_for_smaller_memory() {
     let window = "recorded through a window of 128 pages";
     lab.refuses("mrc w.trace --memory 511p", 2, &[window, "512 pages and more"]);
     lab.refuses("replay w.trace --memory 100p --on lru", 2, &[window]);
-    lab.refuses("convert w.trace --to text", 3, &[window]);
+    lab.refuses("convert w.trace --to text -o w.txt", 3, &[window]);
     lab.refuses("wss w.trace", 3, &[window]);
     lab.refuses("reduce w.trace --memory 600p -o r", 3, &[window]);
     let run = "run command --trace w.trace --on model:lru --html none";
@@ -154,7 +154,8 @@ fn a_recorded_program_does_what_it_does_by_itself() {
     let (_, ending) = recorded::ends(&lab.path("w.trace")).unwrap().unwrap();
     assert_eq!((ending.processes, ending.unrecorded_threads), (2, 0));
     assert!(ending.threads >= 3, "{ending:?}");
-    let output = trace(&lab, "--window 128 -o s.trace -- sh -c 'echo output; echo error >&2; exit 5'");
+    std::fs::write(lab.path("script"), "echo output; echo error >&2; exit 5\n").unwrap();
+    let output = trace(&lab, "--window 128 -o s.trace -- sh script");
     assert_eq!(output.status.code(), Some(5), "{}", said(&output));
     assert_eq!(String::from_utf8_lossy(&output.stdout), "output\n");
     assert!(said(&output).contains("error"));
@@ -162,7 +163,8 @@ fn a_recorded_program_does_what_it_does_by_itself() {
 
 fn executed_programs_are_recorded_through_the_window() {
     let lab = Lab::new();
-    let output = trace(&lab, "--window 256 -o w.trace -- sh -c 'true & ls / | wc -l'");
+    std::fs::write(lab.path("script"), "true & ls / | wc -l\n").unwrap();
+    let output = trace(&lab, "--window 256 -o w.trace -- sh script");
     assert!(output.status.success(), "{}", said(&output));
     let (_, ending) = recorded::ends(&lab.path("w.trace")).unwrap().unwrap();
     let names: Vec<&str> =
@@ -199,8 +201,9 @@ fn what_has_no_window_is_refused() {
 
 fn nothing_is_left_of_a_program_whose_recorder_was_killed() {
     let lab = Lab::new();
+    std::fs::write(lab.path("script"), "while :; do :; done\n").unwrap();
     let mut recorder = lab
-        .command("trace --window 128 -o w.trace --quiet -- sh -c 'while :; do :; done'")
+        .command("trace --window 128 -o w.trace --quiet -- sh script")
         .stdin(Stdio::null())
         .spawn()
         .unwrap();
