@@ -343,7 +343,7 @@ for experiment in reclaim neighbour oom tier; do
     reclaim) line="" ;;
     neighbour) line="--pages 2048 --references 4000 --neighbour 4096 --memory 16M" ;;
     oom) line="--held 256,2048 --grow 8192 --memory 16M --swap zram" ;;
-    tier) line="--hot 4096 --positions 1 --seconds 1" file=/proc/vmstat ;;
+    tier) line="--hot 4096 --positions 1 --seconds 3" file=/proc/vmstat ;;
   esac
   sleep 3
   cat $file >before
