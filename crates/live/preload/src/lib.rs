@@ -1,7 +1,7 @@
 //! What the dynamic loader puts into a program that the pager pages, or that is recorded through a
 //! window (`LD_PRELOAD`).
 //!
-//! For a recording, see [`window`]. For the pager, it hands a userfaultfd over to pagelab, tells it
+//! For a recording, see the module `window`. For the pager, it hands a userfaultfd over to pagelab, tells it
 //! of each range of anonymous memory that the program gets, and has one thread that takes pages out
 //! on pagelab's word, for no other process can. Nothing is decided here.
 //!
