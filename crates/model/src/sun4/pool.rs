@@ -92,6 +92,48 @@ pub struct Pool {
     contexts: Vec<Option<(Space, u64)>>,
     counts: Counts,
     clock: u64,
+    /// The pmegs of address spaces that have no hardware context.
+    contextless: Bits,
+}
+
+/// A set of pmegs, by number.
+#[derive(Clone, Debug)]
+struct Bits(Vec<u64>);
+
+impl Bits {
+    /// An empty set of numbers below `most`.
+    fn new(most: usize) -> Self {
+        Self(vec![0; most.div_ceil(64)])
+    }
+
+    fn contains(&self, number: usize) -> bool {
+        self.0[number / 64] >> (number % 64) & 1 != 0
+    }
+
+    fn set(&mut self, number: usize, contained: bool) {
+        let word = &mut self.0[number / 64];
+        *word = *word & !(1 << (number % 64)) | u64::from(contained) << (number % 64);
+    }
+
+    fn len(&self) -> u64 {
+        self.0.iter().map(|word| u64::from(word.count_ones())).sum()
+    }
+
+    /// The member with `rank` smaller ones.
+    ///
+    /// # Panics
+    /// When there are no more than `rank`.
+    fn nth(&self, mut rank: usize) -> usize {
+        for (at, &word) in self.0.iter().enumerate() {
+            let count = word.count_ones() as usize;
+            if rank < count {
+                let rest = (0..rank).fold(word, |word, _| word & (word - 1));
+                return at * 64 + rest.trailing_zeros() as usize;
+            }
+            rank -= count;
+        }
+        panic!("fewer members than asked for")
+    }
 }
 
 impl Pool {
@@ -121,6 +163,7 @@ impl Pool {
             contexts: vec![None; contexts as usize],
             counts: Counts::default(),
             clock: 0,
+            contextless: Bits::new(pmegs as usize),
         }
     }
 
@@ -152,9 +195,11 @@ impl Pool {
         });
         if let Some((loser, _)) = self.contexts[context] {
             self.context_of[loser] = None;
+            self.note_context(loser);
         }
         self.contexts[context] = Some((space, self.clock));
         self.context_of[space] = Some(context);
+        self.note_context(space);
     }
 
     /// How many entries from `entry` on, at most `most`, are present in a row.
@@ -212,6 +257,7 @@ impl Pool {
         self.pmegs[index] =
             Some(Pmeg { space, segment, valid: copy | bit, loaded: self.clock, used: self.clock });
         self.map[space][segment] = Some(index);
+        self.contextless.set(index, self.context_of[space].is_none());
         self.loaded[space] += 1;
         touch
     }
@@ -221,6 +267,7 @@ impl Pool {
         for segment in 0..self.map[space].len() {
             if let Some(index) = self.map[space][segment].take() {
                 self.pmegs[index] = None;
+                self.contextless.set(index, false);
                 self.free.push(index);
             }
             self.copies[space][segment] = 0;
@@ -273,8 +320,12 @@ impl Pool {
         self.copies[victim.space][victim.segment] = victim.valid;
     }
 
-    fn without_context(&self, index: usize) -> bool {
-        self.pmegs[index].as_ref().is_some_and(|pmeg| self.context_of[pmeg.space].is_none())
+    /// Notes whether the pmegs of an address space have a hardware context.
+    fn note_context(&mut self, space: Space) {
+        let without = self.context_of[space].is_none();
+        for index in self.map[space].iter().flatten() {
+            self.contextless.set(*index, without);
+        }
     }
 
     fn choose(&self, rng: &mut Rng) -> usize {
@@ -290,14 +341,13 @@ impl Pool {
                 // A random pmeg until one fits; if few do, among all that do.
                 for _ in 0..8 {
                     let index = rng.below(all as u64) as usize;
-                    if self.without_context(index) {
+                    if self.contextless.contains(index) {
                         return index;
                     }
                 }
-                let fit: Vec<usize> = (0..all).filter(|&index| self.without_context(index)).collect();
-                match fit.len() as u64 {
+                match self.contextless.len() {
                     0 => rng.below(all as u64) as usize,
-                    count => fit[rng.below(count) as usize],
+                    count => self.contextless.nth(rng.below(count) as usize),
                 }
             }
         }
@@ -381,6 +431,13 @@ mod tests {
                 let held: u32 = spaces.iter().map(|&s| pool.held(s)).sum();
                 prop_assert_eq!(held as usize + pool.free.len(), 7);
                 prop_assert!(pool.contexts.iter().flatten().count() <= 3);
+                let without = |index: &usize| {
+                    pool.pmegs[*index].is_some_and(|pmeg| pool.context_of[pmeg.space].is_none())
+                };
+                let expected: Vec<usize> = (0..7).filter(without).collect();
+                let count = pool.contextless.len() as usize;
+                let found: Vec<usize> = (0..count).map(|rank| pool.contextless.nth(rank)).collect();
+                prop_assert_eq!(found, expected);
                 let counts = pool.counts();
                 prop_assert!(counts.steals <= counts.allocations);
                 prop_assert!(counts.allocations <= counts.faults + counts.reloads);

@@ -207,6 +207,15 @@ impl Sun4 {
     }
 }
 
+/// The most entries of a PMEG, and so of what is read at once.
+const MAX_ENTRIES: u64 = 64;
+
+/// The pages that are begun within `time` if each takes `each`, at most [`MAX_ENTRIES`].
+fn pages_within(time: u64, each: u64) -> u64 {
+    // A division takes longer than all else here, and is seldom needed.
+    if time >= MAX_ENTRIES * each { MAX_ENTRIES } else { time.div_ceil(each) }
+}
+
 impl<'a> Run<'a> {
     fn new(system: &'a Sun4, test: &'a VmTest, seed: u64) -> Self {
         let machine = &system.machine;
@@ -409,17 +418,19 @@ impl<'a> Run<'a> {
         let (space, data) = (self.processes[index].space, self.processes[index].data);
         let (mut position, mut left) = (self.processes[index].position, self.processes[index].left);
         let sweep = self.pages * costs.read;
+        let (mut segment, mut entry) = (DATA + (position / entries) as usize, (position % entries) as u32);
         while left > 0 && self.now < until {
-            // Whole sweeps at once, when every page is there.
-            let sweeps = (left / self.pages).min((until - self.now) / sweep);
-            if position == 0 && sweeps > 0 && self.all_present(data, entries) {
-                self.charge(0, sweeps * sweep);
-                left -= sweeps * self.pages;
-                continue;
+            if position == 0 {
+                // Whole sweeps at once, when every page is there.
+                let sweeps = (left / self.pages).min((until - self.now) / sweep);
+                if sweeps > 0 && self.all_present(data, entries) {
+                    self.charge(0, sweeps * sweep);
+                    left -= sweeps * self.pages;
+                    continue;
+                }
             }
-            let (segment, entry) = (DATA + (position / entries) as usize, (position % entries) as u32);
-            let most = (self.pages - position).min(left).min((until - self.now).div_ceil(costs.read));
-            let mut run = u64::from(self.pool.present(data, segment, entry, most.min(64) as u32));
+            let most = (self.pages - position).min(left).min(pages_within(until - self.now, costs.read));
+            let mut run = u64::from(self.pool.present(data, segment, entry, most as u32));
             if run == 0 {
                 if !self.pool.holds(data, segment) {
                     self.touch(data, segment, entry);
@@ -429,13 +440,21 @@ impl<'a> Run<'a> {
                     continue;
                 }
                 let each = costs.fault + costs.fault_user + costs.read;
-                let most = (self.pages - position).min(left).min((until - self.now).div_ceil(each));
-                run = u64::from(self.pool.fill(data, segment, entry, most.min(64) as u32));
+                let most = (self.pages - position).min(left).min(pages_within(until - self.now, each));
+                run = u64::from(self.pool.fill(data, segment, entry, most as u32));
                 self.charge(run * costs.fault, run * costs.fault_user);
             }
             self.charge(0, run * costs.read);
             left -= run;
-            position = (position + run) % self.pages;
+            position += run;
+            entry += run as u32;
+            // A run ends with its segment.
+            if u64::from(entry) == entries {
+                (segment, entry) = (segment + 1, 0);
+            }
+            if position == self.pages {
+                (position, segment, entry) = (0, DATA, 0);
+            }
         }
         self.reads += self.processes[index].left - left;
         self.processes[index].position = position;
