@@ -1,9 +1,9 @@
-//! What the dynamic loader puts into a program that the pager pages, or that is recorded through a
-//! window (`LD_PRELOAD`).
+//! The library that the dynamic loader loads (`LD_PRELOAD`) into a program that the pager pages, or
+//! that pagelab records through a window.
 //!
-//! For a recording, see the module `window`. For the pager, it hands a userfaultfd over to pagelab, tells it
-//! of each range of anonymous memory that the program gets, and has one thread that takes pages out
-//! on pagelab's word, for no other process can. Nothing is decided here.
+//! The module `window` records. For the pager, the library hands a userfaultfd over to pagelab and
+//! reports each range of anonymous memory that the program gets. One thread removes pages when
+//! pagelab requests it, because no other process can. The library itself decides nothing.
 //!
 //! glibc's malloc stays what it is: it asks the kernel for memory by itself, so that its functions are wrapped, and
 //! each block that they return is asked where it comes from: the heap of brk(2), a mapping of its own, or a thread's arena.
@@ -195,7 +195,7 @@ fn interrupted() -> bool {
     unsafe { *libc::__errno_location() == libc::EINTR }
 }
 
-/// Tells pagelab, or the window, and waits until it has done what follows.
+/// Reports to pagelab or to the window, and waits until either has acted on the report.
 fn tell(what: usize, start: usize, length: usize) {
     if window::state::are_several() {
         if what == RANGE {
@@ -229,8 +229,7 @@ fn tell(what: usize, start: usize, length: usize) {
     unsafe { *libc::__errno_location() = error };
 }
 
-/// Whether somebody is to be told of memory: pagelab, or the window of a process with several
-/// threads.
+/// Whether to report memory: to pagelab, or to the window of a process with several threads.
 fn is_told() -> bool {
     ACTIVE.load(Acquire) || window::state::are_several()
 }

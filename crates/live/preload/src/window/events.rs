@@ -1,9 +1,9 @@
-//! The page faults of a thread, as the kernel records them: their addresses in a ring, and a signal
-//! after every 64.
+//! Two perf events per thread: one writes the addresses of page faults into a ring, the other
+//! raises a signal after every 64 faults.
 //!
-//! `PERF_COUNT_SW_PAGE_FAULTS` with `PERF_SAMPLE_ADDR` fills the ring, and the same event with a
-//! period of 64 and `sigtrap` raises SIGTRAP in the thread itself, when it returns to user mode.
-//! See perf_event_open(2).
+//! `PERF_COUNT_SW_PAGE_FAULTS` with `PERF_SAMPLE_ADDR` fills the ring. The same event with a period
+//! of 64 and `sigtrap` raises SIGTRAP in the thread when it returns to user mode. See
+//! perf_event_open(2).
 
 use std::ffi::c_int;
 use std::mem::size_of;
@@ -14,18 +14,17 @@ use super::system::{self, PAGE};
 
 /// Faults between two signals.
 pub const PERIOD: usize = 64;
-/// Threads that are recorded at a time.
+/// Maximum number of threads recorded at a time.
 pub const THREADS: usize = 256;
-/// Bytes of a ring.
+/// Size of a ring in bytes.
 const RING: usize = 16 * PAGE;
-/// The most faults in a ring.
+/// Maximum number of faults in a ring.
 pub const FAULTS: usize = RING / 16;
 
 const SOFTWARE: u32 = 1;
 const PAGE_FAULTS: u64 = 2;
 const ADDRESS: u64 = 1 << 3;
-/// Bits of the attributes: not the kernel's own, not a hypervisor's; not those of a program that is
-/// executed; the signal.
+/// Attribute bits: `exclude_kernel`, `exclude_hv`, `remove_on_exec`, `sigtrap`.
 const NO_KERNEL: u64 = 1 << 5;
 const NO_HYPERVISOR: u64 = 1 << 6;
 const UNTIL_EXEC: u64 = 1 << 36;
@@ -34,7 +33,8 @@ const TRAP: u64 = 1 << 37;
 const CLOSES: u64 = 8;
 
 const SAMPLE: u32 = 9;
-/// Of a record: the fault was of the kernel's, which read or wrote for the program.
+/// The CPU mode in a record's `misc`, and its value for a fault that the kernel took while it read
+/// or wrote for the program.
 const MODE: u32 = 7;
 const OF_KERNEL: u32 = 1;
 
@@ -80,12 +80,12 @@ static EVENTS: [Events; THREADS] = [const {
         thread: AtomicI32::new(0),
     }
 }; THREADS];
-/// One behind the last that was ever used.
+/// One more than the highest index ever used.
 static USED: AtomicU32 = AtomicU32::new(0);
-/// Whether faults of the kernel are not recorded, as this user may not see them.
+/// Whether faults in kernel mode go unrecorded, because this user may not record them.
 static WITHOUT_KERNEL: AtomicBool = AtomicBool::new(false);
 
-/// Whether faults of the kernel are not recorded.
+/// Whether faults in kernel mode go unrecorded.
 pub fn is_without_kernel() -> bool {
     WITHOUT_KERNEL.load(Relaxed)
 }
@@ -102,7 +102,8 @@ fn event(period: u64, sampled: u64, flags: u64, data: u64) -> c_int {
             data,
             ..Attributes::default()
         };
-        // SAFETY: the attributes are as long as they say; of the calling thread, on any processor.
+        // SAFETY: the attributes have the size that they state; the event is of the calling thread,
+        // on any CPU.
         unsafe { libc::syscall(libc::SYS_perf_event_open, &raw const attributes, 0, -1, -1, CLOSES) as c_int }
     };
     let mut file = if is_without_kernel() { -1 } else { open(0) };
@@ -115,8 +116,8 @@ fn event(period: u64, sampled: u64, flags: u64, data: u64) -> c_int {
     system::high(file)
 }
 
-/// Begins to record the calling thread; the number of its events, or `None` where the kernel
-/// refuses or there is no room.
+/// Begins to record the calling thread. Returns the index of its events, or `None` if the kernel
+/// refuses or all entries are in use.
 pub fn begin() -> Option<usize> {
     let free = |events: &&Events| events.used.compare_exchange(false, true, Acquire, Relaxed).is_ok();
     let number = EVENTS.iter().position(|events| free(&events))?;
@@ -136,7 +137,7 @@ pub fn begin() -> Option<usize> {
     Some(number)
 }
 
-/// Ends the recording of a thread whose ring was read.
+/// Ends the recording of a thread. The caller has read its ring.
 pub fn end(number: usize) {
     let Some(events) = EVENTS.get(number) else { return };
     for file in &events.files {
@@ -149,7 +150,7 @@ pub fn end(number: usize) {
     events.used.store(false, Release);
 }
 
-/// Of a forked process: its parent's events are not its own, and their rings are not there.
+/// Drops the parent's events in a forked child, which does not have their rings.
 pub fn forget() {
     for events in &EVENTS {
         events.ring.store(0, Relaxed);
@@ -160,26 +161,26 @@ pub fn forget() {
     }
 }
 
-/// How many rings there may be.
+/// Upper bound of the indexes of rings in use.
 pub fn rings() -> usize {
     USED.load(Acquire) as usize
 }
 
-/// Gives the address of each fault in the ring of a thread, and whether it was the kernel's;
-/// whether some were lost.
+/// Passes to `each` the address of each fault in a thread's ring, and whether the kernel took the
+/// fault. Returns whether faults were lost.
 pub fn read(number: usize, mut each: impl FnMut(usize, bool)) -> bool {
     let ring = EVENTS.get(number).map_or(0, |events| events.ring.load(Acquire));
     if ring == 0 {
         return false;
     }
-    // SAFETY: the first page of the ring's mapping; `data_head` and `data_tail` are at these
-    // offsets, and its records behind.
+    // SAFETY: the first page of the ring's mapping has `data_head` and `data_tail` at these
+    // offsets; the records follow it.
     let (head, tail) = unsafe {
         let at = |offset: usize| &*ptr_at::<AtomicU64>(ring + offset);
         (at(1024), at(1032))
     };
     let word = |at: u64| {
-        // SAFETY: within the ring's bytes, and aligned as all records are.
+        // SAFETY: within the ring, and aligned as all records are.
         unsafe { ptr_at::<u64>(ring + PAGE + (at as usize & (RING - 1))).read_volatile() }
     };
     let (end, mut at, mut lost) = (head.load(Acquire), tail.load(Relaxed), false);

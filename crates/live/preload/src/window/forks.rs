@@ -1,6 +1,6 @@
-//! What is done around fork(2): the child gets memory of its own, and a recording of its own.
+//! Handlers around fork(2): the child gets a copy of moved memory, and a recording of its own.
 //!
-//! Moved memory is shared, so a forked process would write to its parent's. The parent waits until
+//! Moved memory is shared, so a child would write to its parent's memory. The parent waits until
 //! the child has copied all of it.
 
 use std::ffi::c_int;
@@ -11,14 +11,14 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::system::{self, Area, PAGE, READABLE};
 use super::{events, memory, record, state};
 
-/// The pipe whose end the child closes when it has copied.
+/// A pipe; the child closes its end after it has copied the memory.
 static PIPE: [AtomicI32; 2] = [const { AtomicI32::new(-1) }; 2];
-/// Whether the one that forks was recorded.
+/// Whether the forking process is recorded.
 static FORKING: AtomicI32 = AtomicI32::new(0);
-/// Entries of mincore(2) that are read at a time.
+/// Entries of mincore(2) read at a time.
 const ENTRIES: usize = 4096;
 
-/// Before the fork.
+/// Runs before the fork.
 pub extern "C" fn before() {
     if !state::hold() {
         return;
@@ -33,15 +33,14 @@ pub extern "C" fn before() {
     FORKING.store(1, Relaxed);
 }
 
-/// Behind it, in the parent.
+/// Runs after the fork, in the parent.
 pub extern "C" fn parent() {
     if FORKING.swap(0, Relaxed) == 0 {
         return;
     }
     system::close(PIPE[1].swap(-1, Relaxed));
     let mut byte = 0u8;
-    // SAFETY: one byte is writable. It comes to its end when the child has closed the other one, or
-    // is gone.
+    // SAFETY: one byte is writable. The read ends when the child has closed its end or is gone.
     while unsafe { libc::read(PIPE[0].load(Relaxed), (&raw mut byte).cast(), 1) } < 0 && is_interrupted() {}
     system::close(PIPE[0].swap(-1, Relaxed));
     memory::each_moved(|area| {
@@ -55,7 +54,7 @@ fn is_interrupted() -> bool {
     unsafe { *libc::__errno_location() == libc::EINTR }
 }
 
-/// Behind it, in the child.
+/// Runs after the fork, in the child.
 pub extern "C" fn child() {
     if FORKING.swap(0, Relaxed) == 0 {
         return;
@@ -67,7 +66,7 @@ pub extern "C" fn child() {
         memory::each_moved(|area| whole &= private(area, all));
     }
     if !whole {
-        // It would write to its parent's memory.
+        // Otherwise the child would write to its parent's memory.
         // SAFETY: no pointers.
         unsafe { libc::syscall(libc::SYS_exit_group, 127) };
     }
@@ -79,7 +78,7 @@ pub extern "C" fn child() {
     state::begin_forked();
 }
 
-/// Whether pages may be in swap areas, where mincore(2) does not see them.
+/// Whether pages may be in swap, where mincore(2) does not see them.
 fn has_swap() -> bool {
     // SAFETY: the structure is writable.
     unsafe {
@@ -88,7 +87,8 @@ fn has_swap() -> bool {
     }
 }
 
-/// Gives this process a copy of a shared mapping in its place; whether it was done.
+/// Replaces a shared mapping by a private copy; `all`: also copies pages that mincore(2) reports as
+/// absent. Returns whether this succeeded.
 fn private(area: &Area, all: bool) -> bool {
     let length = area.end - area.start;
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;

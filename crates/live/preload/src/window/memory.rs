@@ -1,10 +1,12 @@
-//! Which memory is in the window, and how it gets there.
+//! Decides which memory is in the window, and moves private memory so that its pages can be hidden.
 //!
-//! Mappings of files that are not written to, and shared ones, are in it as they are: what is
-//! removed from the page table is in the page cache. Private memory that may be written to is
-//! copied to a file in memory, which is mapped in its place. A userfaultfd that protects nothing is
-//! registered for all of it, as the kernel then maps no neighbours of a page that is missed
-//! (`uffd_disable_fault_around`), nor larger folios at once.
+//! Shared mappings, and file mappings without private pages that may not be written to, enter the
+//! window as they are: pages removed from the page table stay in the page cache. Other private
+//! memory is copied to a memfd, which is mapped in its place.
+//!
+//! The library registers a userfaultfd that protects nothing for all memory in the window. The
+//! kernel then maps no neighbours of a missing page (`uffd_disable_fault_around`), and no larger
+//! folios at once.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
@@ -18,13 +20,13 @@ use super::system::{
     self, Area, EXECUTABLE, OF_FILE, PAGE, PRESENT, READABLE, SHARED, SWAPPED, WRITABLE, area, entries,
 };
 
-/// Ranges that are known; where there are more, all are found again.
+/// Maximum number of known ranges. If there are more, all are forgotten and found again.
 const RANGES: usize = 1 << 14;
-/// Bytes of a mapping's name that are looked at.
+/// Bytes read of a mapping's name.
 const NAME: usize = 1024;
-/// Entries of the page table that are read at a time.
+/// Page table entries read at a time.
 const ENTRIES: usize = 512;
-/// What the names of the files in memory begin with.
+/// Prefix of the memfds' names.
 const OURS: &[u8] = b"/memfd:pagelab ";
 const SHARED_WITH_PAGELAB: &[u8] = b"/memfd:pagelab's ";
 /// Bytes around the thread pointer that are not moved: the kernel writes there at any time (rseq),
@@ -41,10 +43,10 @@ const PROTECTION: u64 = 2;
 const USER_MODE_ONLY: c_int = 1;
 
 static USERFAULT: AtomicI32 = AtomicI32::new(-1);
-/// The addresses of this library.
+/// The address range of this library.
 static OWN: [AtomicUsize; 2] = [const { AtomicUsize::new(0) }; 2];
 
-/// What a range is to the window.
+/// How the window treats a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     /// In the window.
@@ -55,7 +57,7 @@ pub enum Class {
     Stack,
     /// Not in it: private memory that could not be moved, devices.
     Other,
-    /// Not asked for, or of pagelab.
+    /// Not requested, or pagelab's own.
     Ignored,
 }
 
@@ -64,12 +66,12 @@ pub enum Class {
 pub struct Range {
     start: usize,
     end: usize,
-    /// What it is.
+    /// How the window treats it.
     pub class: Class,
 }
 
 impl Range {
-    /// The kind of its references, where it is in the window.
+    /// The kind of its references; `None` outside the window.
     pub fn kind(&self) -> Option<u64> {
         match self.class {
             Class::Data => Some(words::LOAD),
@@ -89,7 +91,7 @@ pub fn count(class: Class) {
     };
 }
 
-/// Opens the userfaultfd; whether the kernel has one that takes any memory.
+/// Opens the userfaultfd. Returns whether the kernel has one that accepts any memory.
 pub fn open() -> bool {
     let flags = libc::O_CLOEXEC | libc::O_NONBLOCK | USER_MODE_ONLY;
     // SAFETY: a string that ends with a zero, and three words that are writable.
@@ -121,7 +123,7 @@ fn register(start: usize, length: usize) -> bool {
     unsafe { libc::ioctl(USERFAULT.load(Relaxed), USERFAULT_REGISTER, words.as_mut_ptr()) == 0 }
 }
 
-/// Learns where this library lies, which stays so.
+/// Finds the address range of this library, once: it does not change.
 pub fn know_own() {
     if OWN[0].load(Relaxed) == 0 {
         // SAFETY: the function takes what it is given.
@@ -129,10 +131,10 @@ pub fn know_own() {
     }
 }
 
-/// Keeps the addresses of the library whose segments have this function.
+/// Stores the address range of the library that contains this function.
 unsafe extern "C" fn look_at(about: *mut libc::dl_phdr_info, _: usize, _: *mut c_void) -> c_int {
     const LOADED: u32 = 1;
-    // SAFETY: the loader gives a library and as many headers as it says.
+    // SAFETY: the loader passes a library, and as many headers as it states.
     let (base, headers) = unsafe {
         let about = &*about;
         (about.dlpi_addr as usize, std::slice::from_raw_parts(about.dlpi_phdr, about.dlpi_phnum.into()))
@@ -152,24 +154,24 @@ unsafe extern "C" fn look_at(about: *mut libc::dl_phdr_info, _: usize, _: *mut c
     0
 }
 
-/// Whether a page is this library's.
+/// Whether a page belongs to this library.
 pub fn is_own(page: usize) -> bool {
     page >= OWN[0].load(Relaxed) && page < OWN[1].load(Relaxed)
 }
 
-/// The known ranges, by address.
+/// The known ranges, sorted by address.
 pub struct Ranges {
     list: [Range; RANGES],
     count: usize,
 }
 
 impl Ranges {
-    /// None.
+    /// No ranges.
     pub const fn new() -> Self {
         Self { list: [Range { start: 0, end: 0, class: Class::Data }; RANGES], count: 0 }
     }
 
-    /// Forgets all.
+    /// Forgets all ranges.
     pub fn clear(&mut self) {
         self.count = 0;
     }
@@ -178,13 +180,13 @@ impl Ranges {
         self.list[..self.count].partition_point(|range| range.end <= address)
     }
 
-    /// The range of an address.
+    /// The range that contains an address.
     pub fn of(&self, address: usize) -> Option<Range> {
         let found = self.list[..self.count].get(self.behind(address))?;
         (found.start <= address).then_some(*found)
     }
 
-    /// Forgets the range of an address.
+    /// Forgets the range that contains an address.
     pub fn forget(&mut self, address: usize) {
         if self.of(address).is_some() {
             let at = self.behind(address);
@@ -193,7 +195,7 @@ impl Ranges {
         }
     }
 
-    /// Adds a range in place of what was known there.
+    /// Adds a range. It replaces the parts of known ranges that it overlaps.
     fn add(&mut self, new: Range) {
         if new.start >= new.end {
             return;
@@ -206,7 +208,7 @@ impl Ranges {
         while last < self.count && self.list[last].start < new.end {
             last += 1;
         }
-        // What is left of the first and of the last.
+        // The rest of the first and of the last overlapped range.
         let mut parts = [new; 3];
         let mut count = 0;
         if first < last && self.list[first].start < new.start {
@@ -224,7 +226,7 @@ impl Ranges {
         self.count = self.count + count - (last - first);
     }
 
-    /// Finds all mappings of a process with one thread that are not known.
+    /// Finds all unknown mappings of a process with one thread.
     pub fn find_all(&mut self, kinds: u32) {
         let (mut at, mut name) = (0, [0; NAME]);
         while let Some(found) = area(at, true, &mut name) {
@@ -249,7 +251,7 @@ impl Ranges {
         }
     }
 
-    /// Takes a mapping into the window, as far as it can be.
+    /// Takes a mapping into the window as far as possible.
     fn take(&mut self, found: &Area, name: &[u8], alone: bool, kinds: u32) {
         let Area { start, end, flags, file } = *found;
         let code = flags & EXECUTABLE != 0 && flags & WRITABLE == 0;
@@ -291,9 +293,9 @@ impl Ranges {
         self.move_all(found, named, class);
     }
 
-    /// Moves what may be moved of a mapping.
+    /// Moves the movable parts of a mapping.
     fn move_all(&mut self, found: &Area, named: &CStr, class: Class) {
-        // SAFETY: no pointers; the thread's own structure lies there.
+        // SAFETY: no pointers. The result is the address of the thread's own structure.
         let thread = unsafe { libc::pthread_self() } as usize;
         let fixed = [
             (OWN[0].load(Relaxed), OWN[1].load(Relaxed), Class::Ignored),
@@ -320,7 +322,7 @@ impl Ranges {
         }
     }
 
-    /// Takes new private memory that no thread has used yet, or this one alone.
+    /// Takes new private memory that no thread has used yet, or only the calling one.
     pub fn take_new(&mut self, start: usize, end: usize, kinds: u32) {
         let (mut at, mut name) = (start, [0; NAME]);
         while at < end
@@ -336,8 +338,8 @@ impl Ranges {
         }
     }
 
-    /// Hides pages, in the order of their addresses; `other` is given each that is other memory
-    /// than was known.
+    /// Hides pages, which are sorted by address. Calls `other` for each page that now belongs to
+    /// other memory than the known.
     pub fn hide(&self, list: &[usize], mut other: impl FnMut(usize)) {
         const EMPTY: libc::iovec = libc::iovec { iov_base: ptr::null_mut(), iov_len: 0 };
         const PARTS: usize = 512;
@@ -393,7 +395,8 @@ impl Ranges {
     }
 }
 
-/// Whether a page between these addresses is private to this process: its content is nowhere else.
+/// Whether any page between these addresses is private to this process: its content is stored
+/// nowhere else.
 fn has_private(start: usize, end: usize) -> bool {
     let mut list = [0; ENTRIES];
     let mut at = start;
@@ -409,7 +412,7 @@ fn has_private(start: usize, end: usize) -> bool {
     false
 }
 
-/// Moves private memory to a file that is mapped in its place; whether it was done.
+/// Moves private memory to a memfd that is mapped in its place. Returns whether this succeeded.
 fn moved(start: usize, end: usize, found: &Area, named: &CStr) -> bool {
     let length = end - start;
     let file = system::memory_file(named);
@@ -422,7 +425,7 @@ fn moved(start: usize, end: usize, found: &Area, named: &CStr) -> bool {
         return false;
     }
     system::advise(new, length, libc::MADV_NOHUGEPAGE);
-    // A process that is begun without the functions for it has none of this memory, and not its
+    // A process created without the fork handlers has none of this memory, instead of sharing its
     // parent's.
     system::advise(new, length, libc::MADV_DONTFORK);
     let done = copied(start, end, found, new)
@@ -437,7 +440,7 @@ fn moved(start: usize, end: usize, found: &Area, named: &CStr) -> bool {
     true
 }
 
-/// Copies what a mapping has, but for zeroed pages.
+/// Copies the pages of a mapping, except those full of zeros.
 fn copied(start: usize, end: usize, found: &Area, to: usize) -> bool {
     let mut list = [0; ENTRIES];
     let mut at = start;
@@ -460,7 +463,7 @@ fn copied(start: usize, end: usize, found: &Area, to: usize) -> bool {
     true
 }
 
-/// Copies a page that is not zeroed.
+/// Copies a page unless it is full of zeros.
 pub fn copy_page(from: usize, to: usize) {
     let (from, to): (*const u64, *mut u64) =
         (ptr::with_exposed_provenance(from), ptr::with_exposed_provenance_mut(to));
@@ -473,7 +476,7 @@ pub fn copy_page(from: usize, to: usize) {
     }
 }
 
-/// Gives each mapping of memory that was moved.
+/// Calls `each` for every mapping of moved memory.
 pub fn each_moved(mut each: impl FnMut(&Area)) {
     let (mut at, mut name) = (0, [0; NAME]);
     while let Some(found) = area(at, true, &mut name) {
@@ -484,8 +487,8 @@ pub fn each_moved(mut each: impl FnMut(&Area)) {
     }
 }
 
-/// Does what a program advises for a range: what it gives up of moved memory is zeroed, as private
-/// memory is. `None`: nothing of it was moved.
+/// Gives up a range as the program advised. Moved memory is zeroed, as private memory is. Returns
+/// `None` if nothing in the range was moved.
 pub fn given_up(start: usize, length: usize) -> Option<c_int> {
     let end = start.checked_add(length)?.next_multiple_of(PAGE);
     let (mut at, mut name, mut any) = (start, [0; NAME], false);
@@ -498,7 +501,7 @@ pub fn given_up(start: usize, length: usize) -> Option<c_int> {
         any |= ours;
         let advice = if ours { libc::MADV_REMOVE } else { libc::MADV_DONTNEED };
         if system::advise(from, to - from, advice) != 0 && ours {
-            // Without the right to write it cannot be removed.
+            // MADV_REMOVE needs a writable mapping.
             let writable = found.flags | WRITABLE;
             if system::protect(from, to - from, writable) {
                 system::advise(from, to - from, advice);

@@ -1,49 +1,48 @@
-//! The pages in the window, in the order in which they came.
+//! The pages in the window: a FIFO queue, and a hash table that tells which pages are in it.
 
 use pagelab_ring::MAX_WINDOW;
 
 use super::events::FAULTS;
 use super::system::PAGE;
 
-/// Places for pages in their order, for each page of the window: more than one, as the handler may
-/// come late.
+/// Queue entries per page of the window: more than one, because the handler may run late.
 const ROOM: usize = 4;
 const ORDER: usize = ROOM * MAX_WINDOW as usize;
-/// Places of the table, at most half of them used.
+/// Entries of the hash table, at most half of them used.
 const TABLE: usize = 2 * ORDER;
-/// Pages that are taken out at a time.
+/// Pages removed at a time.
 const BATCH: usize = 512;
 
-/// The pages.
+/// The pages in the window.
 pub struct Pages {
     order: [usize; ORDER],
-    /// Which pages there are, by a hash of the address; 0: free.
+    /// The pages, hashed by address; 0: free.
     table: [usize; TABLE],
-    /// Pages that ever came, and that ever left.
+    /// Number of pages added so far, and of pages removed so far.
     pushed: u64,
     left: u64,
-    /// Places of `order` that are used, a power of two; of the table twice as many.
+    /// Entries of `order` in use, a power of two; the table uses twice as many.
     places: usize,
 }
 
 impl Pages {
-    /// None.
+    /// No pages.
     pub const fn new() -> Self {
         Self { order: [0; ORDER], table: [0; TABLE], pushed: 0, left: 0, places: 0 }
     }
 
-    /// Makes room for a window of so many pages, and for those of a full ring, where none is there:
-    /// no more memory than it needs is touched.
+    /// Makes room for a window of so many pages and for the faults of a full ring, and touches no
+    /// more memory than that. The queue must be empty.
     pub fn resize(&mut self, window: usize) {
         self.places = (ROOM * window).max(2 * FAULTS).next_power_of_two().min(ORDER);
     }
 
-    /// How many there are.
+    /// Number of pages in the window.
     pub fn len(&self) -> usize {
         (self.pushed - self.left) as usize
     }
 
-    /// How many ever came.
+    /// Number of pages added so far.
     pub fn pushed(&self) -> u64 {
         self.pushed
     }
@@ -58,7 +57,7 @@ impl Pages {
         (at + 1) & (2 * self.places - 1)
     }
 
-    /// Whether the page at this address is there.
+    /// Whether the page at this address is in the window.
     pub fn has(&self, page: usize) -> bool {
         let mut at = self.place(page);
         while self.table[at] != 0 {
@@ -70,7 +69,8 @@ impl Pages {
         false
     }
 
-    /// Adds one that is not there. Where there is no room, the page stays accessible, unseen.
+    /// Adds a page that is not in the window. Without room the page stays accessible, and its
+    /// references go unrecorded.
     pub fn push(&mut self, page: usize) {
         if self.len() == self.places || page == 0 {
             return;
@@ -84,7 +84,7 @@ impl Pages {
         self.table[at] = page;
     }
 
-    /// Takes the first `count` out and gives them, some at a time, in the order of their addresses.
+    /// Removes the `count` oldest pages, and passes them to `each` in batches sorted by address.
     pub fn take(&mut self, count: usize, mut each: impl FnMut(&[usize])) {
         let mut rest = count.min(self.len());
         let mut list = [0; BATCH];
@@ -102,7 +102,7 @@ impl Pages {
         }
     }
 
-    /// Removes a page from the table, and moves those that stood behind it for want of its place.
+    /// Removes a page from the table, and moves up entries that collided with it.
     fn remove(&mut self, page: usize) {
         let mut free = self.place(page);
         while self.table[free] != page {
@@ -119,7 +119,7 @@ impl Pages {
                 break;
             }
             let home = self.place(other);
-            // It may move to the free place if that is not before its own.
+            // It may move to the free entry unless that lies before its home.
             let far = 2 * self.places - 1;
             if at.wrapping_sub(home) & far >= at.wrapping_sub(free) & far {
                 self.table[free] = other;
@@ -129,7 +129,7 @@ impl Pages {
         self.table[free] = 0;
     }
 
-    /// Takes all out.
+    /// Removes all pages.
     pub fn clear(&mut self) {
         while self.len() > 0 {
             let page = self.order[self.left as usize & (self.places - 1)];

@@ -1,7 +1,8 @@
-//! What this process records, into the mapping that it shares with pagelab ([`pagelab_ring`]).
+//! Writes this process's references into the mapping that it shares with pagelab
+//! ([`pagelab_ring`]).
 //!
-//! A process has one slot, which whoever holds the window's lock writes to: so the references of
-//! its threads are in the order in which they were read.
+//! A process has one slot. Only the holder of the window's lock writes to it, so the references of
+//! all threads are in the order in which the handlers read them.
 
 use std::ffi::c_int;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
@@ -16,20 +17,21 @@ use super::system;
 
 /// Bytes of a slot's buffers.
 const SLOT: usize = BUFFERS * WORDS * size_of::<u32>();
-/// Between two samples whether pagelab has read, in nanoseconds.
+/// Interval of the polls whether pagelab has read a buffer, in nanoseconds.
 const POLL_INTERVAL: i64 = 50_000;
-/// Polls between two checks whether it is still there.
+/// Polls between two checks whether pagelab is still alive.
 const ALIVE: u32 = 2000;
 
 static MAPPING: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 /// The slot's buffers.
 static BUFFER: AtomicPtr<AtomicU32> = AtomicPtr::new(ptr::null_mut());
-/// The number of the slot, behind 1; 0: there is none.
+/// The number of the slot plus 1; 0: none.
 static SLOT_NUMBER: AtomicUsize = AtomicUsize::new(0);
 /// The number of the address space.
 static IMAGE: AtomicU32 = AtomicU32::new(0);
 
-/// Maps the beginning of the shared file; whether it is laid out as this library knows it.
+/// Maps the beginning of the shared file. Returns whether the file has the layout that this library
+/// knows.
 pub fn open(file: c_int) -> bool {
     let mapping = system::map(RINGS, libc::MAP_SHARED, file, 0);
     if mapping == 0 {
@@ -39,7 +41,7 @@ pub fn open(file: c_int) -> bool {
     header().layout.load(Acquire) == LAYOUT
 }
 
-/// The beginning of the mapping.
+/// The header of the mapping.
 pub fn header() -> &'static Header {
     // SAFETY: [`open`] comes first; the mapping begins with a header of atomics and is never
     // unmapped.
@@ -56,8 +58,8 @@ fn images() -> &'static [Image; IMAGES] {
     unsafe { &*MAPPING.load(Relaxed).add(TABLE).cast::<[Image; IMAGES]>() }
 }
 
-/// Begins an address space of this process with a slot of its own; whether there is room. `words`
-/// are the program's, none of a forked process.
+/// Begins an address space of this process with a slot of its own. Returns whether there is room.
+/// `words` is the program's command line, empty for a forked process.
 pub fn begin(file: c_int, words: &[u8], forked: bool) -> bool {
     // SAFETY: no pointers.
     let process = unsafe { libc::getpid() }.cast_unsigned();
@@ -69,7 +71,7 @@ pub fn begin(file: c_int, words: &[u8], forked: bool) -> bool {
     image.parent.store(parent, Relaxed);
     image.words.iter().zip(words).for_each(|(cell, byte)| cell.store(*byte, Relaxed));
     image.length.store(words.len().min(image.words.len()) as u32, Release);
-    // What this process was before it executed this program writes no more.
+    // The program that this process was before execve(2) writes no more.
     let before = |slot: &&Slot| {
         slot.state.load(Acquire) == OPEN
             && slot.process.load(Acquire) == process
@@ -95,7 +97,7 @@ pub fn begin(file: c_int, words: &[u8], forked: bool) -> bool {
     true
 }
 
-/// Of a forked process: the slot is its parent's.
+/// Drops the slot in a forked child: it is the parent's.
 pub fn forget() {
     SLOT_NUMBER.store(0, Relaxed);
     let buffer = BUFFER.swap(ptr::null_mut(), Relaxed);
@@ -104,14 +106,14 @@ pub fn forget() {
     }
 }
 
-/// Nothing more is written.
+/// Closes the slot: nothing more is written.
 pub fn end() {
     if let Some(number) = SLOT_NUMBER.swap(0, Relaxed).checked_sub(1) {
         slots()[number].state.store(CLOSED, Release);
     }
 }
 
-/// Records a reference; under the window's lock.
+/// Records a reference. The caller holds the window's lock.
 pub fn reference(unit: u64, kind: u64) {
     let Some(number) = SLOT_NUMBER.load(Relaxed).checked_sub(1) else { return };
     let slot = &slots()[number];
@@ -131,7 +133,8 @@ pub fn reference(unit: u64, kind: u64) {
     slot.used.store((used + list.len()) as u64, Release);
 }
 
-/// Gives the full buffer to pagelab and waits until the next one is read; whether anybody reads.
+/// Hands the full buffer over to pagelab, and waits until the next one has been read. Returns
+/// whether pagelab still reads.
 fn hand_over(slot: &Slot) -> bool {
     let filled = slot.filled.load(Relaxed) + 1;
     let words = slot.used.swap(0, Relaxed);
@@ -139,7 +142,7 @@ fn hand_over(slot: &Slot) -> bool {
     slot.filled.store(filled, Release);
     let mut polls = 0;
     while filled - slot.read.load(Acquire) >= BUFFERS as u64 {
-        // SAFETY: the time is readable; the check of a process sends nothing.
+        // SAFETY: the time is readable; kill(2) without a signal only checks the process.
         unsafe {
             let pause = libc::timespec { tv_nsec: POLL_INTERVAL, ..mem::zeroed() };
             libc::nanosleep(&pause, ptr::null_mut());

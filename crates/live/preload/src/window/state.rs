@@ -1,5 +1,4 @@
-//! The lock of the window, what is known of this process under it, and the signal that moves the
-//! window on.
+//! The state of the window, its lock, and the SIGTRAP handler that advances the window.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_char, c_int, c_void};
@@ -17,30 +16,29 @@ use super::{record, system};
 
 /// `TRAP_PERF`.
 const TRAP_PERF: c_int = 6;
-/// Signals between two looks at what the window costs.
+/// Signals between two checks of the window's cost.
 const LOOK: u32 = 16;
-/// Signals between two times that all pages are hidden, where faults of the kernel are not seen.
+/// Signals after which the handler hides all pages, if it does not see faults in kernel mode.
 const EMPTYING: u32 = 256;
-/// A fault among a program's own work takes so many times longer than one among others, for the
-/// caches' sake: sort's took 2.2 times as long.
+/// A fault within a program's own work takes this many times longer than one among other faults,
+/// because of the caches. In sort the factor was 2.2.
 const CACHES: u64 = 2;
-/// Nanoseconds of a part after which a window may grow.
+/// Length of a part in nanoseconds of CPU time; after each part a window may grow.
 const PART: u64 = 10_000_000;
 /// Bytes of the shared file's path.
 const PATH: usize = 64;
 
 /// Whether this process is recorded.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
-/// The thread that has the lock; 0: none.
+/// The thread that holds the lock; 0: none.
 static OWNER: AtomicI32 = AtomicI32::new(0);
 static STATE: Locked = Locked(UnsafeCell::new(State::new()));
-/// The process that is recorded: one that only shares its memory until it executes a program is
-/// not.
+/// The recorded process. A child that shares its memory until execve(2) is not recorded.
 static PROCESS: AtomicI32 = AtomicI32::new(0);
-/// Whether this process has had several threads, and how far its heap was then.
+/// Whether this process has had several threads, and the end of its heap when it got the second.
 static SEVERAL: AtomicBool = AtomicBool::new(false);
 static HEAP: AtomicUsize = AtomicUsize::new(0);
-/// What the program wants done with its own SIGTRAP.
+/// Handler and flags that the program set for SIGTRAP.
 static ACTION: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
 static ACTION_FLAGS: AtomicI32 = AtomicI32::new(0);
 
@@ -58,7 +56,8 @@ unsafe impl Sync for Locked {}
 pub struct Guard(());
 
 impl Guard {
-    /// Waits for the lock; `None` where the calling thread has it already, further up its stack.
+    /// Waits for the lock. Returns `None` if the calling thread already holds it, further up its
+    /// stack.
     pub fn take() -> Option<Self> {
         let thread = system::thread();
         while let Err(owner) = OWNER.compare_exchange(0, thread, Acquire, Relaxed) {
@@ -70,8 +69,8 @@ impl Guard {
         Some(Self(()))
     }
 
-    /// The lock that the calling thread has already, further up its stack, for a function that
-    /// gives memory.
+    /// The lock that the calling thread already holds, further up its stack, for a function that
+    /// allocates memory.
     fn nested() -> ManuallyDrop<Self> {
         debug_assert_eq!(OWNER.load(Relaxed), system::thread());
         ManuallyDrop::new(Self(()))
@@ -89,24 +88,25 @@ impl Drop for Guard {
     }
 }
 
-/// All that is known of the process.
+/// The state of a recorded process.
 struct State {
     ranges: Ranges,
     pages: Pages,
     /// The window in pages, and whether it grows.
     window: usize,
     grows: bool,
-    /// What is recorded: bits 1 << [`words::LOAD`] and the like.
+    /// The recorded kinds of references: bits 1 << [`words::LOAD`] and the like.
     kinds: u32,
-    /// Pages that are looked at.
+    /// Pages to record, or to find again.
     list: [usize; events::FAULTS],
     traps: u32,
-    /// Nanoseconds that a fault takes, with what follows from it.
+    /// Cost of a fault in nanoseconds, with its share of the signal and of the hiding.
     fault: u64,
-    /// The processor time when this part began, and that which the window took since.
+    /// The CPU time at the start of this part, and the estimated share that the window has taken
+    /// since.
     since: u64,
     taken: u64,
-    /// Both of the parts before.
+    /// Elapsed and taken time of all earlier parts.
     all: (u64, u64),
     path: [u8; PATH],
 }
@@ -129,7 +129,7 @@ impl State {
         }
     }
 
-    /// Reads the ring of a thread, records what is in it, and hides what leaves the window.
+    /// Reads the ring of a thread, records its faults, and hides the pages that leave the window.
     fn advance(&mut self, thread: usize) {
         let (before, lost) = (self.pages.pushed(), self.read(thread));
         if self.pages.len() > self.window {
@@ -150,9 +150,9 @@ impl State {
         }
     }
 
-    /// Records the faults in the ring of a thread; whether some were lost.
+    /// Records the faults in the ring of a thread. Returns whether faults were lost.
     fn read(&mut self, thread: usize) -> bool {
-        // All first: what is found below makes faults of its own.
+        // Copies all faults first: the code below takes faults of its own.
         let (list, mut count) = (&mut self.list, 0);
         let lost = events::read(thread, |address, of_kernel| {
             if count < events::FAULTS {
@@ -186,7 +186,8 @@ impl State {
         header.by_kernel.fetch_add(by_kernel.into(), Relaxed);
     }
 
-    /// Takes what this handler itself has referenced into the window; whether faults were lost.
+    /// Takes the pages that this handler itself referenced into the window. Returns whether faults
+    /// were lost.
     fn skip(&mut self, thread: usize) -> bool {
         let Self { ranges, pages, .. } = self;
         events::read(thread, |address, _| {
@@ -199,7 +200,7 @@ impl State {
         })
     }
 
-    /// Hides so many pages, those that came first.
+    /// Hides the `count` oldest pages.
     fn hide(&mut self, count: usize) {
         let Self { ranges, pages, list, .. } = self;
         let mut others = 0;
@@ -211,7 +212,7 @@ impl State {
                 }
             });
         });
-        // They are other memory than before.
+        // These pages belong to other memory than before.
         for n in 0..others {
             let page = self.list[n];
             self.ranges.forget(page);
@@ -219,15 +220,15 @@ impl State {
         }
     }
 
-    /// Hides everything: what is accessible is known again.
+    /// Hides all pages: afterwards the window knows all accessible pages again.
     fn empty(&mut self) {
         self.ranges.hide_all();
         self.pages.clear();
         record::header().window.emptied.fetch_add(1, Relaxed);
     }
 
-    /// Doubles the window where it takes too much of the time, of all so far and of the last part.
-    /// A window that is not full has first references alone, which a larger one has too.
+    /// Doubles the window if it takes too much of the CPU time, both in all parts and in the last
+    /// one. A window that is not full has only first references, which a larger one has too.
     fn look(&mut self) {
         let now = system::processor_time();
         let elapsed = now.saturating_sub(self.since);
@@ -236,7 +237,7 @@ impl State {
         }
         let part = (elapsed, self.taken);
         let all = (self.all.0 + part.0, self.all.1 + part.1);
-        // A tenth before the limit.
+        // The threshold is 10% below the limit.
         let is_slow = |(elapsed, taken): (u64, u64)| taken * SLOWDOWN * 10 > elapsed * (SLOWDOWN - 1) * 9;
         let is_full = self.pages.len() >= self.window;
         (self.all, self.since, self.taken) = (all, now, 0);
@@ -255,7 +256,7 @@ pub fn is_active() -> bool {
     ACTIVE.load(Acquire) && PROCESS.load(Relaxed) == unsafe { libc::getpid() }
 }
 
-/// Records the calling thread, if there is room.
+/// Begins to record the calling thread, if there is room.
 pub fn begin_thread() -> Option<usize> {
     let _guard = Guard::take();
     let number = events::begin();
@@ -273,7 +274,7 @@ pub fn end_thread(number: usize) {
     }
 }
 
-/// Makes ready for a second thread: finds all memory.
+/// Prepares for a second thread: finds all memory.
 pub fn become_several() {
     settle();
     if let Some(mut guard) = Guard::take() {
@@ -294,23 +295,26 @@ pub fn are_several() -> bool {
     SEVERAL.load(Acquire)
 }
 
-/// How far the heap of brk(2) was in the window when the process got a second thread.
+/// The end of the brk(2) heap when the process got a second thread.
 pub fn heap() -> usize {
     HEAP.load(Relaxed)
 }
 
-/// The lock, for a function that gives or takes memory; `None` where it is not needed.
+/// The lock, for a function that allocates or releases memory; `None` if not needed, or already
+/// held.
 pub fn entered() -> Option<Guard> {
     if are_several() && is_active() { Guard::take() } else { None }
 }
 
-/// Takes the lock for a fork; whether this process is recorded, so that [`release`] is to follow.
+/// Takes the lock for a fork. Returns whether this process is recorded: then the caller must call
+/// [`release`].
 pub fn hold() -> bool {
     settle();
     is_active() && Guard::take().map(std::mem::forget).is_some()
 }
 
-/// Gives up the lock that [`hold`] took, in the parent or in the child, which is not recorded yet.
+/// Releases the lock that [`hold`] took, in the parent or in the child (`forked`), which is not
+/// recorded yet.
 pub fn release(forked: bool) {
     if forked {
         ACTIVE.store(false, Relaxed);
@@ -319,7 +323,7 @@ pub fn release(forked: bool) {
     OWNER.store(0, Release);
 }
 
-/// Takes new memory that one thread alone knows, under the lock.
+/// Takes new memory that only the calling thread knows. The caller holds the lock.
 pub fn take_new(start: usize, length: usize) {
     let end = start.saturating_add(length).next_multiple_of(system::PAGE);
     let mut guard = Guard::nested();
@@ -327,15 +331,15 @@ pub fn take_new(start: usize, length: usize) {
     state.ranges.take_new(start & !(system::PAGE - 1), end, state.kinds);
 }
 
-/// Begins in a program that was started with the path of the shared file in its environment.
+/// Begins to record a program that was started with the path of the shared file in its environment.
 ///
 /// # Safety
-/// Before the program's threads; `path` ends with a zero.
+/// Call it before the program has threads; `path` ends with a zero byte.
 pub unsafe fn begin(path: *const c_char) {
     let Some(mut guard) = Guard::take() else { return };
     let state = guard.state();
     for (n, byte) in state.path.iter_mut().enumerate().take(PATH - 1) {
-        // SAFETY: not behind the zero.
+        // SAFETY: not past the zero byte.
         *byte = unsafe { path.add(n).read() }.cast_unsigned();
         if *byte == 0 {
             break;
@@ -346,14 +350,14 @@ pub unsafe fn begin(path: *const c_char) {
     start(state, &line[..length], false);
 }
 
-/// Begins in a process that was forked from one that is recorded.
+/// Begins to record the child of a recorded process.
 pub fn begin_forked() {
     if let Some(mut guard) = Guard::take() {
         start(guard.state(), &[], true);
     }
 }
 
-/// Begins to record this process; `forked`: as one that its parent forked, without words of its
+/// Begins to record this process; `forked`: as a child of its parent, without a command line of its
 /// own.
 fn start(state: &mut State, words: &[u8], forked: bool) {
     // SAFETY: the path ends with a zero.
@@ -380,7 +384,7 @@ fn start(state: &mut State, words: &[u8], forked: bool) {
     system::close(file);
 }
 
-/// Sets up everything; a number of [`refusals`] where something is missing.
+/// Sets up the recording. The error is one of [`refusals`].
 fn ready(state: &mut State, file: c_int, words: &[u8], forked: bool) -> Result<(), u32> {
     let header = record::header();
     state.window = header.window.pages.load(Relaxed) as usize;
@@ -416,7 +420,8 @@ fn ready(state: &mut State, file: c_int, words: &[u8], forked: bool) -> Result<(
     Ok(())
 }
 
-/// Nanoseconds of a recorded fault, with its share of the signal and of the hiding.
+/// Measures the cost of a recorded fault in nanoseconds, with its share of the signal and of the
+/// hiding.
 fn calibrate() -> Option<u64> {
     const ROUNDS: usize = 16;
     let length = PERIOD * system::PAGE;
@@ -449,7 +454,7 @@ fn calibrate() -> Option<u64> {
     Some(elapsed * CACHES / (ROUNDS * PERIOD) as u64)
 }
 
-/// The bytes of this process's command line; how many.
+/// Reads this process's command line into `line`. Returns the number of bytes.
 fn command_line(line: &mut [u8]) -> usize {
     // SAFETY: the name ends with a zero; so many bytes are writable.
     unsafe {
@@ -460,10 +465,9 @@ fn command_line(line: &mut [u8]) -> usize {
     }
 }
 
-/// Has SIGTRAP handled.
+/// Installs a handler of SIGTRAP, which runs with all signals blocked.
 fn install(handler: usize) {
-    // SAFETY: a zeroed action is one without flags; the handler takes what one with SA_SIGINFO is
-    // given.
+    // SAFETY: a zeroed action has no flags; the handler takes the arguments that SA_SIGINFO passes.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler;
@@ -473,20 +477,19 @@ fn install(handler: usize) {
     }
 }
 
-/// Sets the action of SIGTRAP, with all signals blocked while it is handled.
+/// Sets the action of SIGTRAP.
 ///
 /// # Safety
-/// The action's handler is one.
+/// The action's handler is a signal handler.
 unsafe fn raw_action(action: &libc::sigaction) {
-    // SAFETY: the caller's promise. glibc's own name of the function: `sigaction` is this
-    // library's.
+    // SAFETY: the caller's promise. This is glibc's own function; `sigaction` is this library's.
     unsafe { __sigaction(libc::SIGTRAP, action, ptr::null_mut()) };
 }
 
-/// Handles SIGTRAP: of this library's event, or of the program's own.
+/// Handles SIGTRAP, from this library's event or the program's own.
 extern "C" fn trapped(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the kernel gives a whole structure, in which an event's data stand behind an address;
-    // the thread's own number of errors is what the program had before.
+    // SAFETY: the kernel passes a whole structure, in which the event's data follow an address. The
+    // thread's errno is restored.
     unsafe {
         if (*info).si_code != TRAP_PERF {
             return others(signal, info, context);
@@ -502,7 +505,7 @@ extern "C" fn trapped(signal: c_int, info: *mut libc::siginfo_t, context: *mut c
     }
 }
 
-/// Does with a SIGTRAP what the program wants done.
+/// Handles a SIGTRAP as the program requested.
 unsafe fn others(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let action = ACTION.load(Acquire);
     // SAFETY: the program gave the handler for this signal.
@@ -528,7 +531,7 @@ unsafe fn others(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void
     }
 }
 
-/// Keeps what the program wants done with SIGTRAP; what it wanted before.
+/// Stores the action that the program requests for SIGTRAP. Returns the previous one.
 pub fn wish(wanted: Option<(usize, c_int)>) -> (usize, c_int) {
     let before = (ACTION.load(Acquire), ACTION_FLAGS.load(Relaxed));
     if let Some((handler, flags)) = wanted {
@@ -538,7 +541,7 @@ pub fn wish(wanted: Option<(usize, c_int)>) -> (usize, c_int) {
     before
 }
 
-/// Reads what all threads have in their rings; before this process ends or forks.
+/// Reads the rings of all threads, before this process ends or forks.
 pub fn settle() {
     if is_active()
         && let Some(mut guard) = Guard::take()

@@ -1,7 +1,6 @@
-//! The system calls of the window, and the mappings and page table of this process as the kernel
-//! tells them.
+//! System calls of the window, and queries for the mappings and the page table of this process.
 //!
-//! All of it runs in signal handlers: nothing here allocates or locks.
+//! These functions run in signal handlers, so they neither allocate nor lock.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::size_of;
@@ -9,12 +8,12 @@ use std::ptr;
 use std::sync::atomic::AtomicI32;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Bytes of a page; the window knows no other.
+/// Page size in bytes; the window supports no other.
 pub const PAGE: usize = 4096;
-/// Descriptors begin here, out of the way of programs that count on low numbers.
+/// The window's descriptors begin here, out of the way of programs that rely on low numbers.
 const HIGH: c_int = 200;
 
-/// A mapping's flags, as `PROCMAP_QUERY` has them.
+/// Flags of a mapping, as in `PROCMAP_QUERY`.
 pub const READABLE: u64 = 1;
 /// See above.
 pub const WRITABLE: u64 = 2;
@@ -25,14 +24,14 @@ pub const SHARED: u64 = 8;
 
 /// `PROCMAP_QUERY`, of Linux 6.11 and later.
 const QUERY: libc::c_ulong = 0xc068_6611;
-/// Not in the way asked for, then the next one.
+/// `PROCMAP_QUERY_COVERING_OR_NEXT_VMA`: the next mapping if none covers the address.
 const OR_NEXT: u64 = 16;
 
-/// Of an entry of the page table: the page is there.
+/// Bit of a pagemap entry: the page is present.
 pub const PRESENT: u64 = 1 << 63;
-/// It is in a swap area.
+/// The page is in a swap area.
 pub const SWAPPED: u64 = 1 << 62;
-/// It belongs to a file, or to shared memory.
+/// The page belongs to a file or to shared memory.
 pub const OF_FILE: u64 = 1 << 61;
 
 static MAPS: AtomicI32 = AtomicI32::new(-1);
@@ -63,7 +62,7 @@ struct Query {
 pub struct Area {
     /// The first address.
     pub start: usize,
-    /// Behind the last.
+    /// One past the last address.
     pub end: usize,
     /// [`READABLE`] and the like.
     pub flags: u64,
@@ -71,8 +70,8 @@ pub struct Area {
     pub file: bool,
 }
 
-/// Opens the files of this process that the others read; whether the kernel has them and can be
-/// asked so.
+/// Opens /proc/self/maps and /proc/self/pagemap. Returns whether the kernel answers queries for
+/// mappings and page table entries.
 pub fn open() -> bool {
     for (to, name) in [(&MAPS, c"/proc/self/maps"), (&PAGEMAP, c"/proc/self/pagemap")] {
         // SAFETY: the name ends with a zero.
@@ -82,14 +81,14 @@ pub fn open() -> bool {
     area(open as *const () as usize, false, &mut []).is_some() && entries(0, &mut [0])
 }
 
-/// Closes them.
+/// Closes both files.
 pub fn close_files() {
     for file in [&MAPS, &PAGEMAP] {
         close(file.swap(-1, Relaxed));
     }
 }
 
-/// The descriptor under a high number.
+/// Moves a descriptor to a high number.
 pub fn high(file: c_int) -> c_int {
     if file < 0 {
         return file;
@@ -105,7 +104,7 @@ pub fn high(file: c_int) -> c_int {
     file
 }
 
-/// Closes a descriptor, if it is one.
+/// Closes a descriptor unless it is negative.
 pub fn close(file: c_int) {
     if file >= 0 {
         // SAFETY: a descriptor of this library's.
@@ -113,7 +112,8 @@ pub fn close(file: c_int) {
     }
 }
 
-/// The mapping at `address`, or the first behind it; its name's bytes go into `name`.
+/// The mapping at `address` or, with `or_next`, the first one after it. Stores the bytes of its
+/// name in `name`.
 pub fn area(address: usize, or_next: bool, name: &mut [u8]) -> Option<Area> {
     let mut query = Query {
         size: size_of::<Query>() as u64,
@@ -126,14 +126,13 @@ pub fn area(address: usize, or_next: bool, name: &mut [u8]) -> Option<Area> {
     if let Some(first) = name.first_mut() {
         *first = 0;
     }
-    // SAFETY: the kernel writes to the query and to as many bytes of the name as it is said to
-    // have.
+    // SAFETY: the kernel writes to the query, and to as many bytes of the name as the query states.
     let done = unsafe { libc::ioctl(MAPS.load(Relaxed), QUERY, &raw mut query) };
     let (start, end) = (query.start as usize, query.end as usize);
     (done == 0).then_some(Area { start, end, flags: query.rights, file: query.inode != 0 })
 }
 
-/// The entries of the page table from the page of `address` on; whether they could be read.
+/// Reads pagemap entries from the page of `address` on. Returns whether all could be read.
 pub fn entries(address: usize, list: &mut [u64]) -> bool {
     let (bytes, at) = (size_of_val(list), address / PAGE * size_of::<u64>());
     // SAFETY: so many bytes are writable, and every word is an entry.
@@ -142,7 +141,7 @@ pub fn entries(address: usize, list: &mut [u64]) -> bool {
     read == bytes as isize
 }
 
-/// Nanoseconds that the threads of this process have run.
+/// CPU time of all threads of this process, in nanoseconds.
 pub fn processor_time() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the time is writable.
@@ -150,7 +149,7 @@ pub fn processor_time() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// A new mapping of `length` bytes; 0: there is none.
+/// Makes a mapping of `length` bytes. Returns its address, or 0 on failure.
 pub fn map(length: usize, flags: c_int, file: c_int, offset: usize) -> usize {
     let rights = libc::PROT_READ | libc::PROT_WRITE;
     // SAFETY: at an address of the kernel's choice.
@@ -160,35 +159,34 @@ pub fn map(length: usize, flags: c_int, file: c_int, offset: usize) -> usize {
     if made < 0 { 0 } else { made as usize }
 }
 
-/// Takes a mapping of this library's away.
+/// Removes a mapping that this library made.
 pub fn unmap(start: usize, length: usize) {
     // SAFETY: nothing refers to it.
     unsafe { libc::syscall(libc::SYS_munmap, start, length) };
 }
 
-/// Gives rights, of [`READABLE`] and the like, to pages; whether it was done.
+/// Sets the protection of pages, [`READABLE`] and the like. Returns whether this succeeded.
 pub fn protect(start: usize, length: usize, flags: u64) -> bool {
-    // SAFETY: callers name pages that they mapped, or add rights that are taken away again.
+    // SAFETY: callers pass pages that they mapped, or add rights that they take away again.
     unsafe {
         libc::syscall(libc::SYS_mprotect, start, length, flags & (READABLE | WRITABLE | EXECUTABLE)) == 0
     }
 }
 
-/// Moves a mapping over what is at `to`, at once; whether it was done.
+/// Moves a mapping over the one at `to`, in one step. Returns whether this succeeded.
 pub fn move_over(from: usize, length: usize, to: usize) -> bool {
     let flags = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
-    // SAFETY: what is there was copied to it.
+    // SAFETY: the mapping has a copy of the content that it replaces.
     unsafe { libc::syscall(libc::SYS_mremap, from, length, length, flags, to) == to as i64 }
 }
 
-/// madvise(2), not the wrapper; 0 or -1.
+/// The system call madvise(2), not this library's wrapper. Returns 0 or -1.
 pub fn advise(start: usize, length: usize, advice: c_int) -> c_int {
-    // SAFETY: callers name advice that keeps the content of what they name, or that the program
-    // itself gave.
+    // SAFETY: the advice keeps the content of the range, or the program itself gave it.
     unsafe { libc::syscall(libc::SYS_madvise, start, length, advice) as c_int }
 }
 
-/// A file in memory that is as long as any mapping grows.
+/// Creates a memfd that is as long as any mapping grows.
 pub fn memory_file(name: &CStr) -> c_int {
     const LENGTH: i64 = 1 << 44;
     // SAFETY: the name ends with a zero; the file is new.
@@ -202,7 +200,7 @@ pub fn memory_file(name: &CStr) -> c_int {
     }
 }
 
-/// Removes the pages of these mappings from the page table; they stay in their files.
+/// Removes the pages of these ranges from the page table; their files keep them.
 pub fn hide(list: &[libc::iovec]) {
     /// `PIDFD_SELF_THREAD_GROUP`, of Linux 6.14 and later.
     const SELF: c_int = -10001;
@@ -210,8 +208,8 @@ pub fn hide(list: &[libc::iovec]) {
     if bytes == 0 {
         return;
     }
-    // SAFETY: the list is readable. All that it names is shared memory or an unchanged page of a
-    // file: it keeps its content.
+    // SAFETY: the list is readable. It names only shared memory and unchanged pages of files, which
+    // keep their content.
     let done = unsafe {
         libc::syscall(libc::SYS_process_madvise, SELF, list.as_ptr(), list.len(), libc::MADV_DONTNEED, 0)
     };
@@ -222,13 +220,13 @@ pub fn hide(list: &[libc::iovec]) {
     }
 }
 
-/// The calling thread's number.
+/// The ID of the calling thread.
 pub fn thread() -> i32 {
     // SAFETY: no pointers.
     unsafe { libc::syscall(libc::SYS_gettid) as i32 }
 }
 
-/// Lets another thread run.
+/// Yields the CPU to another thread.
 pub fn give_way() {
     // SAFETY: no pointers.
     unsafe { libc::sched_yield() };

@@ -1,9 +1,9 @@
-//! The functions of the C library that the window wraps: those that begin threads, give memory up,
-//! set signals, and end.
+//! Wrappers of C library functions that start threads, release memory, set signal handlers, or
+//! exit.
 //!
-//! While a process has one thread they only pass calls on. With several, memory is given and taken
-//! under the window's lock: so no page gets other content between the moment when it is found to be
-//! hidden and the moment when it is.
+//! In a process with one thread, free, munmap and mremap only pass calls on. With several, memory
+//! is allocated and released under the window's lock. So the content of a page cannot change
+//! between the handler's decision to hide the page and its removal from the page table.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU32};
 use super::memory;
 use super::state::{self, Guard, are_several, entered};
 
-/// The key whose value says which events a thread has, behind 1.
+/// The key whose value is the index of a thread's events plus 1.
 static KEY: AtomicU32 = AtomicU32::new(u32::MAX);
 static CREATE: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 static SIGNAL: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
@@ -40,7 +40,7 @@ fn real(kept: &AtomicPtr<c_void>, name: *const c_char) -> *mut c_void {
     found
 }
 
-/// What a new thread does.
+/// The program's start routine of a new thread, and its argument.
 struct Work {
     begin: Begin,
     argument: *mut c_void,
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn pthread_create(
     }
 }
 
-/// Makes ready for a second thread.
+/// Prepares for a second thread.
 fn several() {
     if are_several() {
         return;
@@ -96,13 +96,13 @@ fn several() {
     state::become_several();
 }
 
-/// What a new thread does first.
+/// Start routine of every new thread: begins its recording, then calls the program's start routine.
 extern "C" fn begun(work: *mut c_void) -> *mut c_void {
     // SAFETY: the creator's work, which is this thread's.
     let Work { begin, argument } = unsafe { work.cast::<Work>().read() };
     {
         let _guard = entered();
-        // SAFETY: as above, and nobody else has it.
+        // SAFETY: as above, and no other thread uses it.
         unsafe { __libc_free(work) };
     }
     if let Some(number) = state::begin_thread() {
@@ -144,7 +144,7 @@ pub unsafe extern "C" fn munmap(address: *mut c_void, length: usize) -> c_int {
     unsafe { libc::syscall(libc::SYS_munmap, address, length) as c_int }
 }
 
-/// mremap(2); the last argument counts with `MREMAP_FIXED` alone.
+/// mremap(2). The kernel uses the last argument only with `MREMAP_FIXED`.
 ///
 /// # Safety
 /// As the C library's.
@@ -162,7 +162,7 @@ pub unsafe extern "C" fn mremap(
     ptr::with_exposed_provenance_mut(made as usize)
 }
 
-/// madvise(2): memory that is given up reads as zeros, also where it was moved to a file in memory.
+/// madvise(2). Memory that the program gives up reads as zeros, also if it was moved to a memfd.
 ///
 /// # Safety
 /// As the C library's.
@@ -180,7 +180,7 @@ pub unsafe extern "C" fn madvise(address: *mut c_void, length: usize, advice: c_
     unsafe { libc::syscall(libc::SYS_madvise, address, length, advice) as c_int }
 }
 
-/// sigaction(2): SIGTRAP stays the window's.
+/// sigaction(2), except that the window keeps SIGTRAP.
 ///
 /// # Safety
 /// As the C library's.
@@ -206,7 +206,7 @@ pub unsafe extern "C" fn sigaction(
     0
 }
 
-/// signal(2): SIGTRAP stays the window's.
+/// signal(2), except that the window keeps SIGTRAP.
 ///
 /// # Safety
 /// As the C library's.
@@ -243,7 +243,7 @@ pub extern "C" fn _Exit(status: c_int) -> ! {
     _exit(status)
 }
 
-/// Called by the loader after the program's own code.
+/// The loader calls this after the program's own code.
 #[used]
 #[unsafe(link_section = ".fini_array")]
 static END: extern "C" fn() = finish;
