@@ -106,9 +106,9 @@ pub const OPTIONS: &[(&str, &str)] = &[
     ("accel", "kvm, tcg or icount; default: kvm where it boots the kernel, else tcg"),
     (
         "trace",
-        "in a load made once more (mapanon, mapfile): functions, every instruction by function (also of command); cache, with accel=icount, \
-         also what misses the caches and TLBs of a modelled core; on, with accel=icount, the references of user and kernel \
-         into a trace",
+        "repeat the load (mapanon, mapfile): functions, to count instructions by function (also of command); cache, with \
+         accel=icount, also misses of the caches and TLBs of a modelled core; on, with accel=icount, to record the \
+         references of user and kernel in a trace",
     ),
     ("to", "the file for trace=on, default EXPERIMENT-IMAGE.trace"),
     ("machine", "QEMU's machine"),

@@ -90,7 +90,8 @@ fn instructions(rows: &[Row], recorder: &mut dyn Recorder) -> Result<()> {
     metric(recorder, metrics::INSTRUCTIONS_KERNEL, Some(kernel))
 }
 
-/// The entries of the kernel's functions for system calls, the most first.
+/// Records how often the kernel function of each system call was entered, the most frequent call
+/// first.
 fn system_calls(counts: &[Line], symbols: &Symbols, recorder: &mut dyn Recorder) -> Result<()> {
     let mut calls: BTreeMap<String, u64> = BTreeMap::new();
     for (address, figures) in counts {
@@ -109,9 +110,9 @@ fn system_calls(counts: &[Line], symbols: &Symbols, recorder: &mut dyn Recorder)
     metric(recorder, metrics::SYSTEM_CALLS, Some(sum as f64))
 }
 
-/// The system call that a function of these names serves, on x86-64 (arch/x86/include/asm/
-/// syscall_wrapper.h); one of 32-bit programs alone is marked. Without arguments one function serves
-/// both.
+/// The system call that a function with these names implements, on x86-64
+/// (arch/x86/include/asm/syscall_wrapper.h). A call of 32-bit programs alone is marked. A call
+/// without arguments has one function for both.
 fn called<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
     let names: Vec<&str> = names.collect();
     let of = |prefix: &str| names.iter().find_map(|name| name.strip_prefix(prefix));
@@ -169,8 +170,8 @@ fn whole(mut file: &File) -> io::Result<Vec<u8>> {
 /// An instruction's address, and its figures.
 type Line = (u64, [u64; FIGURES]);
 
-/// The pages that were touched, if they were counted, and the lines that the tracer has written;
-/// none where it was never begun.
+/// The number of touched pages, if the tracer counted them, and the lines that it wrote: none if it
+/// never began.
 ///
 /// # Errors
 /// When it writes them otherwise.
@@ -277,8 +278,8 @@ mod tests {
         );
     }
 
-    /// Only the first instruction of a function is its entry; a patched one counts with its old length
-    /// and its new.
+    /// Only the first instruction of a function is its entry. A patched instruction counts with its
+    /// old and its new length.
     #[test]
     fn system_calls_are_entries_of_their_functions() {
         let symbols = Symbols::parse(

@@ -58,8 +58,9 @@ pub struct Recorded {
 
 /// Runs the program and records it. Where the user ends it, the file is whole.
 ///
-/// # Errors When the program, QEMU or a library is not there or cannot be started, or the file
-/// cannot be written.
+/// # Errors
+/// When the program, QEMU or a library is not there or cannot be started, or the file cannot be
+/// written.
 pub fn record(order: &Order) -> Result<Recorded> {
     let kinds = order.selection.kinds;
     let program = qemu::resolved(order.program)?;
@@ -69,10 +70,10 @@ pub fn record(order: &Order) -> Result<Recorded> {
     };
     let path = order.path;
     let file = created(path, order.force)?;
-    // A window that grows is known at the end; until then the file says the largest, which is true
-    // of it.
+    // The size of a window that grows is known only at the end. Until then the file states the
+    // largest size, which is valid for every window.
     let grows = order.window.is_some_and(|window| window.grows);
-    // Through a window a store is not told from a load.
+    // A recording through a window does not distinguish stores from loads.
     let told = |kind: &u32| kinds & 1 << kind != 0 && !(order.window.is_some() && *kind == 1);
     let mut heading = Heading {
         program: words_of(order.program),
@@ -92,7 +93,7 @@ pub fn record(order: &Order) -> Result<Recorded> {
     let begun = Instant::now();
     let mut traced = by.start(&program, order)?;
     if traced.has_begun() && traced.refused().is_some() {
-        // The program would go on by itself.
+        // Otherwise the program would go on without a recorder.
         traced.end(true);
     }
     let (status, interrupted) = recording.follow(&mut traced, &interrupt, path)?;
@@ -103,7 +104,7 @@ pub fn record(order: &Order) -> Result<Recorded> {
     }
     let unseen = traced.unseen();
     let passage = order.window.map(|_| traced.passage());
-    // Of each process one thread at least.
+    // Each process has at least one thread.
     let more = passage.map_or(0, |passage| (passage.threads as usize).saturating_sub(traced.spaces().len()));
     let elapsed = begun.elapsed();
     let units = recording.pages.all.len();
@@ -124,7 +125,7 @@ pub fn record(order: &Order) -> Result<Recorded> {
         ..Ending::default()
     };
     let (ending, bytes) = recording.writer.finish(ending).with_context(|| format!("{}", path.display()))?;
-    // What is not a file of its own keeps the largest.
+    // Anything but a regular file keeps the largest size.
     let is_file = std::fs::symlink_metadata(path).is_ok_and(|about| about.is_file());
     if let (true, true, Some(passage)) = (grows, is_file, passage) {
         let before = heading.clone();
@@ -135,7 +136,7 @@ pub fn record(order: &Order) -> Result<Recorded> {
     Ok(Recorded { heading, ending, units, bytes, elapsed, status, interrupted })
 }
 
-/// What records a program.
+/// The recorder of a program.
 enum Recorder {
     Qemu { qemu: PathBuf, version: qemu::Version, tracer: PathBuf },
     Window { library: PathBuf, window: Window },
@@ -169,7 +170,7 @@ impl Recorder {
         Ok(Self::Window { library, window })
     }
 
-    /// What a heading says of it.
+    /// Its name in the heading of a trace.
     fn words(&self) -> String {
         match self {
             Self::Qemu { version, .. } => version.words.clone(),
@@ -191,7 +192,7 @@ impl Recorder {
         started.with_context(|| format!("{name} cannot be started"))
     }
 
-    /// Why nothing was recorded.
+    /// The error if nothing was recorded.
     fn failed(&self, program: &[OsString], traced: &Traced, status: ExitStatus) -> anyhow::Error {
         let program = program[0].to_string_lossy();
         match (self, traced.refused()) {
@@ -391,7 +392,7 @@ impl Pages {
     /// Bits of a unit's number, and the first of a process's.
     const PROCESS: u32 = 48;
 
-    /// How many processes they are of.
+    /// Number of processes that have these pages.
     fn processes(&self) -> usize {
         self.all.iter().map(|&(process, _)| process).collect::<HashSet<_>>().len()
     }

@@ -1,7 +1,7 @@
-//! What pagelab shares with its tracer inside QEMU, or with its library in a program that is
-//! recorded through a window: one mapping with a [`Header`], a [`Slot`] for each thread that is
-//! recorded at a time, an [`Image`] for each address space, and for each slot a ring of [`BUFFERS`]
-//! buffers of [`WORDS`] words, which say what it references ([`words`]).
+//! The mapping that pagelab shares with its tracer inside QEMU, or with its library in a program
+//! that is recorded through a window. It has a [`Header`], a [`Slot`] for each thread that is
+//! recorded at a time, and an [`Image`] for each address space. Each slot has a ring of [`BUFFERS`]
+//! buffers of [`WORDS`] words, which encode references ([`words`]).
 //!
 //! The writer of a slot is the one thread that holds it, its reader is pagelab. A buffer is handed over when it is full.
 //! All of a slot's state lies in the mapping, so what a killed program had recorded can still be read.
@@ -40,9 +40,9 @@ pub const END: [u8; MARKS] = [0x0f, 0x1f, 0x80, 0x50, 0x4c, 0x31, 0x65];
 pub const MARKS: usize = 7;
 
 /// The first word of the counts of a machine: their layout. The second is the number of pages that
-/// user mode has touched, or [`UNCOUNTED`]; a row for each instruction follows.
+/// user mode touched, or [`UNCOUNTED`]. A row for each instruction follows.
 pub const COUNTED: u64 = u64::from_le_bytes(*b"plcount2");
-/// Stands for the pages where the tracer did not count them.
+/// The number of pages if the tracer did not count them.
 pub const UNCOUNTED: u64 = u64::MAX;
 /// Figures that are counted of each instruction, behind its address: how often it was executed.
 pub const INSTRUCTIONS: usize = 0;
@@ -88,54 +88,54 @@ pub struct Header {
     pub images: AtomicU32,
     /// Whether the tracer has begun.
     pub begun: AtomicU32,
-    /// The window, of a recording through one.
+    /// The window of a recording through a window.
     pub window: Window,
 }
 
-/// What concerns a recording through a window.
+/// The size of a window, and the statistics of a recording through it.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Window {
-    /// Pages that may be accessible, at the beginning.
+    /// Initial size, in pages.
     pub pages: AtomicU32,
     /// Whether a program enlarges its window until it is no more than [`SLOWDOWN`] times slower.
     pub grows: AtomicU32,
-    /// The largest window that any program had.
+    /// The largest window of any program, in pages.
     pub widest: AtomicU32,
-    /// Why a program could not be recorded: a number of [`refusals`].
+    /// Why a program could not be recorded: one of [`refusals`]; 0: every program could.
     pub refused: AtomicU32,
     /// Threads whose faults were recorded.
     pub threads: AtomicU32,
-    /// Whether references of the kernel's may be missing.
+    /// Whether references of the kernel may be missing.
     pub without_kernel: AtomicU32,
-    /// Faults that were recorded.
+    /// Recorded faults.
     pub faults: AtomicU64,
-    /// Those that the kernel made for the program.
+    /// Recorded faults that the kernel took for the program.
     pub by_kernel: AtomicU64,
     /// Pages of stacks, which are not in the window.
     pub stack_pages: AtomicU64,
-    /// Other pages that are not.
+    /// Other pages that are not in the window.
     pub other_pages: AtomicU64,
-    /// Times that all pages were hidden, as some faults may have been missed.
+    /// How often all pages were hidden, because faults may have been missed or the window grew.
     pub emptied: AtomicU64,
 }
 
-/// How many times slower a program is with a window that grows, at most.
+/// Maximum slowdown of a program with a window that grows, as a factor.
 pub const SLOWDOWN: u64 = 3;
-/// The largest window.
+/// The largest window, in pages.
 pub const MAX_WINDOW: u32 = 1 << 16;
-/// The smallest one.
+/// The smallest window, in pages.
 pub const MIN_WINDOW: u32 = 128;
 
 /// Why a program cannot be recorded through a window.
 pub mod refusals {
-    /// The kernel tells no mappings, or no entries of the page table.
+    /// The kernel reports no mappings, or no page table entries.
     pub const MAPPINGS: u32 = 1;
-    /// It has no userfaultfd that takes any memory.
+    /// The kernel has no userfaultfd that accepts any memory.
     pub const USERFAULT: u32 = 2;
-    /// It records no page faults for this user.
+    /// The kernel records no page faults for this user.
     pub const EVENTS: u32 = 3;
-    /// The system refuses memory.
+    /// The system lacks memory, or the mapping lacks a free slot or image.
     pub const MEMORY: u32 = 4;
 }
 

@@ -95,8 +95,8 @@ pub struct Simulated {
     pub pages: u32,
     /// How a recorded stream was read.
     pub reading: Option<Reading>,
-    /// Whether it was recorded through a window: then how long the program ran cannot be told from
-    /// the number of references.
+    /// Whether it was recorded through a window: then the number of references does not tell how
+    /// long the program ran.
     pub through_window: bool,
     /// The sizes.
     pub frames: Vec<u32>,
@@ -110,16 +110,16 @@ pub struct Simulated {
     pub working_set: Option<WorkingSetCurve>,
 }
 
-/// A trace that holds from some size on.
+/// A trace that holds only from some size of memory on.
 enum Shorter {
     /// It was made shorter.
     Reduced(Reduced),
-    /// It was recorded through a window of so many pages, and holds from this size on.
+    /// It was recorded through a window of the first number of pages, and holds from the second on.
     Window(u32, u32),
 }
 
 impl Shorter {
-    /// How the trace at `path` is shorter than its program's, where it is.
+    /// How the trace at `path` was shortened, if it was.
     fn of(path: &Path, options: &Options) -> Result<Option<Self>> {
         if path == Path::new("-") {
             return Ok(None);
@@ -130,7 +130,7 @@ impl Shorter {
         Ok(heading.reduced.clone().map(Self::Reduced).or(window))
     }
 
-    /// The least memory that it holds for, in pages.
+    /// The smallest memory for which it holds, in pages.
     fn least(&self) -> u32 {
         match self {
             Self::Reduced(reduced) => reduced.frames,
@@ -138,7 +138,7 @@ impl Shorter {
         }
     }
 
-    /// What was done to it.
+    /// How it was shortened, for messages.
     fn how(&self) -> String {
         match self {
             Self::Reduced(reduced) => format!("reduced ({})", reduced.method),
@@ -186,7 +186,7 @@ fn frames(wanted: &Wanted, pages: u32, shorter: Option<(&Path, &Shorter)>) -> Re
     match frames.iter().find(|&&frames| frames < least) {
         None => Ok(frames),
         Some(small) => Err(Unanswerable(format!(
-            "a memory of {small} pages: {} was {} for {least} pages and more",
+            "a memory of {small} pages: {} was {} and holds for {least} pages and more",
             path.display(),
             shorter.how()
         ))),
@@ -209,7 +209,7 @@ pub fn replay(source: &Source, wanted: &Wanted, watch: &dyn Watch) -> Result<Sim
     let through_window = matches!(found, Some(Shorter::Window(..)));
     if through_window && wanted.records.is_some() {
         return Err(Unanswerable(format!(
-            "{} was recorded through a window, which does not tell loads from stores",
+            "{} was recorded through a window, which does not distinguish loads from stores",
             path.display()
         ))
         .into());

@@ -1,5 +1,5 @@
-//! What a load in a guest does around the marks between which the machine counts
-//! ([`pagelab_kernel::marks`]), and what is needed to say which function an address is of.
+//! Prepares a load in a guest for the marks between which the machine counts
+//! ([`pagelab_kernel::marks`]), and sends the data that map addresses to functions.
 
 use std::fs;
 use std::io::Write;
@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use pagelab_experiment::{Failure, Observation, Recorder, RecorderError, Result};
 
-/// The phase in which a machine counts. Until the next message nobody looks whether there is one: what
-/// looking takes would be counted.
+/// The phase in which a machine counts. The worker's parent does not poll for messages until the
+/// next one arrives, because the machine would count the polls.
 pub const COUNTING: &str = "count instructions";
 
 /// Writes this process's mappings and the kernel's symbols to `device`.

@@ -1,5 +1,5 @@
-//! A program under QEMU's user mode, with the references that its translator saw, or a program by
-//! itself, with those that a window of its pages lets through.
+//! Runs a program under QEMU's user mode and reads the references that its translator saw, or runs
+//! it without QEMU and reads the references that a window of its pages lets through.
 //!
 //! QEMU loads pagelab's tracer (crates/live/tracer) as a plugin, which writes each thread's
 //! references into a ring of its own in a mapping without a file ([`pagelab_ring`]); this side
@@ -60,10 +60,10 @@ pub struct Selection {
     pub kinds: u32,
 }
 
-/// How much of a program's memory is accessible without a record.
+/// The pages of a program that are accessible without a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Pages, [`MIN_WINDOW`] to [`MAX_WINDOW`].
+    /// Number of pages, [`MIN_WINDOW`] to [`MAX_WINDOW`].
     pub pages: u32,
     /// Whether it grows until the program is no more than [`SLOWDOWN`] times slower.
     pub grows: bool,
@@ -78,13 +78,13 @@ pub struct Passage {
     pub threads: u32,
     /// References that the kernel made for the program.
     pub by_kernel: u64,
-    /// Whether such references are missing.
+    /// Whether references of the kernel are missing.
     pub without_kernel: bool,
     /// Pages of stacks, and other pages, that are not in the window.
     pub stack_pages: u64,
     /// See above.
     pub other_pages: u64,
-    /// Times that all pages were hidden, as some references may have been missed.
+    /// How often all pages were hidden, because references may have been missed or the window grew.
     pub emptied: u64,
 }
 
@@ -302,8 +302,8 @@ impl Traced {
         Self::begin(command, reader, Some(plugin), streams)
     }
 
-    /// Starts `program` with `library`, which records it through a window. It dies with the calling
-    /// thread.
+    /// Starts `program` with `library`, which records it through a window. The program dies with
+    /// the calling thread.
     ///
     /// # Errors
     /// When the system refuses the mapping or the start.
@@ -346,19 +346,19 @@ impl Traced {
         Ok(Self { reader, _plugin: plugin, child, ended: None })
     }
 
-    /// Why the program, or one that it executed, could not be recorded through a window; `None`: it
-    /// could.
+    /// Why the program, or one that it executed, could not be recorded through a window; `None` if
+    /// it could.
     pub fn refused(&self) -> Option<&'static str> {
         match self.reader.ring.header().window.refused.load(Acquire) {
             0 => None,
-            refusals::MAPPINGS => Some("the kernel does not tell its mappings (PROCMAP_QUERY, Linux 6.11)"),
+            refusals::MAPPINGS => Some("the kernel does not report mappings (PROCMAP_QUERY, Linux 6.11)"),
             refusals::USERFAULT => {
                 Some("the kernel has no userfaultfd for all memory (UFFD_FEATURE_WP_ASYNC, Linux 6.7)")
             }
             refusals::EVENTS => {
                 Some("the kernel does not record its page faults (see kernel.perf_event_paranoid)")
             }
-            _ => Some("the system refuses memory"),
+            _ => Some("the system lacks memory, or the recording lacks room for another program"),
         }
     }
 

@@ -86,9 +86,9 @@ impl Counts {
         }
     }
 
-    /// The words [`COUNTED`] and the number of pages, then address and figures of each instruction
-    /// that was executed, in the machine's own order of bytes. `touched`: the data pages of user
-    /// mode, to which the pages of its code are added.
+    /// Writes the words [`COUNTED`] and the number of pages, then address and figures of each
+    /// instruction that was executed, in native byte order. `touched`: the data pages of user mode,
+    /// to which this function adds the pages of its code.
     ///
     /// # Errors
     /// When they cannot be written.

@@ -23,7 +23,7 @@ const ADD: c_int = 0;
 /// QEMU before 9 has it, as `qemu_plugin_register_vcpu_insn_exec_inline`.
 type Inline = unsafe extern "C" fn(*mut Instruction, c_int, *mut c_void, u64);
 
-/// What is counted besides instructions.
+/// Counts in addition to instructions.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
     /// Misses of a modelled core.

@@ -1,7 +1,7 @@
-//! The pages that user mode loads and stores between a machine's marks.
+//! The pages that user mode loads from and stores to between the marks of a machine.
 //!
-//! Pages are told apart by their virtual address: a page at one address in several processes counts
-//! once. What the kernel reads and writes on a program's behalf does not count.
+//! Pages are identified by their virtual address: a page at one address in several processes counts
+//! once. References of the kernel on a program's behalf do not count.
 
 use std::collections::HashSet;
 use std::ffi::{c_uint, c_void};
@@ -14,9 +14,9 @@ use crate::translated::Translated;
 
 /// Bits of an address within a page.
 const SHIFT: u32 = 12;
-/// Entries of the filter before the set: most accesses are to a page of the last few.
+/// Entries of the filter in front of the set: most accesses are to one of the last few pages.
 const FILTER: usize = 256;
-/// From here up addresses are the kernel's, on every 64-bit processor.
+/// The lowest address of the kernel, on every 64-bit processor.
 const KERNEL: u64 = 1 << 63;
 
 struct Touched {
@@ -25,10 +25,10 @@ struct Touched {
     pages: HashSet<u64>,
 }
 
-/// The pages, between the marks.
+/// The pages since the first mark; null outside the marks.
 static TOUCHED: AtomicPtr<Touched> = AtomicPtr::new(ptr::null_mut());
 
-/// Whether it is an address of user mode.
+/// Whether an address belongs to user mode.
 pub fn is_user(address: u64) -> bool {
     address < KERNEL
 }
@@ -38,21 +38,21 @@ pub fn page(address: u64) -> u64 {
     address >> SHIFT
 }
 
-/// From here on pages are kept.
+/// Begins to collect pages.
 pub fn begin() {
     let _ = end();
     let new = Touched { recent: [0; FILTER], pages: HashSet::new() };
     TOUCHED.store(Box::into_raw(Box::new(new)), Relaxed);
 }
 
-/// The pages since [`begin`]; `None`: they were not asked for.
+/// Ends the collection. Returns the pages since [`begin`], or `None` if it was not called.
 pub fn end() -> Option<HashSet<u64>> {
     let touched = TOUCHED.swap(ptr::null_mut(), Relaxed);
-    // SAFETY: null, or of [`begin`], and nobody has it: the machine has one thread.
+    // SAFETY: null, or from [`begin`] and no longer in use: the machine has one thread.
     (!touched.is_null()).then(|| unsafe { Box::from_raw(touched) }.pages)
 }
 
-/// Has the pages of an instruction's loads and stores kept, if it is of user mode.
+/// Collects the pages of an instruction's loads and stores, if the instruction is of user mode.
 pub fn translate(one: &Translated) {
     if is_user(one.address) {
         one.when_it_accesses(access, ptr::null_mut());
@@ -60,7 +60,7 @@ pub fn translate(one: &Translated) {
 }
 
 extern "C" fn access(_: c_uint, what: u32, address: u64, _: *mut c_void) {
-    // SAFETY: null, or of [`begin`]; the machine has one thread, and no callback calls another.
+    // SAFETY: null, or from [`begin`]; the machine has one thread, and no callback calls another.
     let Some(touched) = (unsafe { TOUCHED.load(Relaxed).as_mut() }) else { return };
     touched.keep(page(address));
     if near_end(address, SHIFT) && crosses(what, address, SHIFT) {

@@ -108,7 +108,7 @@ struct Done {
 }
 
 impl Done {
-    /// Whether the time that the program runs is known, or can be assumed from its references.
+    /// Whether the program's run time is known, or can be estimated from its references.
     fn is_timed(&self) -> bool {
         !self.found.through_window || self.about.program_time.is_some()
     }
@@ -217,8 +217,8 @@ fn answer(done: &Done) -> String {
     let drawn = Computed::drawn(&done.results);
     let sizing = match done.is_timed() {
         true => curves::sizing(&drawn, &done.about),
-        false => "The recording lacks references within its window: ratios are of the recorded references. For the \
-                  memory needed, give the time that the program runs (--program-time)."
+        false => "The recording lacks references within its window, so ratios refer to the recorded references. To \
+                  size memory, give the program's run time (--program-time)."
             .to_owned(),
     };
     format!("{} {sizing}", curves::answer(&drawn)).trim().to_owned()

@@ -32,14 +32,13 @@ with its own input and output. References of the kernel to its memory (a buffer 
 recorded. Threads, forked processes and programs that it executes are recorded, each process separately; a \
 program of another architecture, or one that changes the user, is not.
 
-With --window K the program runs by itself: of its K to K + 64 most recent pages nothing is recorded, of any \
-other page each reference. Such a trace holds for memory of 4 K pages and more; replay, mrc, report and run \
-command refuse less. It does not tell loads from stores. Stacks are not recorded; a static program is \
-refused. With auto, K starts at 256 and doubles while the program is predicted to be more than 3 times \
-slower; the trace states the largest K.
+With --window K the program runs without QEMU. The trace has each reference to a page outside the K to K + 64 \
+most recent ones, and no others. Such a trace holds for memory of 4 K pages and more; replay, mrc, report and \
+run command refuse less. It does not distinguish loads from stores, and lacks stacks. A static program is \
+refused. With auto, K starts at 256 and doubles while the predicted slowdown exceeds a factor of 3; the trace \
+states the largest K.
 
-To record an experiment in a guest \
-with its kernel, use pagelab run mapanon --on kernel:PATH,accel=icount,trace=on."
+To record an experiment in a guest with its kernel, use pagelab run mapanon --on kernel:PATH,accel=icount,trace=on."
 )]
 pub struct Arguments {
     /// The file to write [default: the program's name and .trace]
@@ -54,8 +53,8 @@ pub struct Arguments {
     /// Record loads and stores alone, or instruction fetches alone
     #[arg(long, value_enum)]
     only: Option<Only>,
-    /// Record only references outside of the K most recent pages, or of a K that limits the
-    /// slowdown to 3
+    /// Record only references outside the K most recent pages; auto: choose a K that limits the
+    /// slowdown to a factor of 3
     #[arg(long, value_name = "K|auto", value_parser = window)]
     window: Option<Window>,
     #[command(flatten)]
@@ -65,7 +64,7 @@ pub struct Arguments {
     program: Vec<OsString>,
 }
 
-/// The window with which one that grows begins.
+/// The initial size of a window that grows, in pages.
 const FIRST_WINDOW: u32 = 256;
 
 #[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +79,7 @@ enum Only {
     Code,
 }
 
-/// A window of so many pages, or one that grows.
+/// Parses a window: a number of pages, or `auto`.
 fn window(text: &str) -> Result<Window, String> {
     if text == "auto" {
         return Ok(Window { pages: FIRST_WINDOW, grows: true });
@@ -103,7 +102,9 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         Some(Only::Code) => 0b100,
     };
     if arguments.window.is_some() && arguments.granularity == Granularity::Line {
-        return Err(usage("--window records pages\nhint: leave --granularity out, or --window"));
+        return Err(usage(
+            "--window records pages, not cache lines\nhint: leave out --granularity or --window",
+        ));
     }
     let path = arguments.output.clone().unwrap_or_else(|| tracing::usual_path(&arguments.program[0]));
     let recorded = tracing::record(&Order {
@@ -166,8 +167,11 @@ fn summary(path: &Path, recorded: &Recorded) {
         text::duration(elapsed.as_nanos() as f64),
     );
     if ending.threads > 1 {
-        let order =
-            if heading.window.is_some() { "as their faults were read" } else { "each in its own order" };
+        let order = if heading.window.is_some() {
+            "in the order in which their faults were read"
+        } else {
+            "each in its own order"
+        };
         remark!("processes: {}; threads: {}, {order}", ending.processes, ending.threads);
     }
     if let Some(outside) = &ending.outside {
@@ -194,7 +198,8 @@ fn summary(path: &Path, recorded: &Recorded) {
     }
 }
 
-/// Says for which memory a recording through a window holds, and what was outside of it.
+/// Prints the smallest memory for which a recording through a window holds, and the number of pages
+/// outside the window.
 fn window_summary(heading: &Heading, outside: &Outside) {
     let count = |n: u64| text::count(n as f64);
     remark!(

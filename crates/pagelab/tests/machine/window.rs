@@ -1,6 +1,6 @@
-//! `pagelab trace --window`: the trace has the references that a window of the most recent pages
-//! lets through, the program does what it does by itself, and a memory for which the trace does not
-//! hold is refused.
+//! Tests of `pagelab trace --window`: the trace has the references outside the window of the most
+//! recent pages, a recorded program behaves as it does without a recorder, and commands refuse
+//! memory for which the trace does not hold.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -31,7 +31,7 @@ fn said(output: &Output) -> String {
     joined(&String::from_utf8_lossy(&output.stderr))
 }
 
-/// The pages of a trace in their order.
+/// The pages of a trace in order.
 fn pages(path: &Path) -> Vec<u64> {
     let mut reader = Reader::open(path, &Options { window: true, ..Options::default() }).unwrap();
     let mut list = Vec::new();
@@ -45,7 +45,7 @@ fn pages(path: &Path) -> Vec<u64> {
 const PAGES: u64 = 600;
 const REFERENCES: u64 = 40_000;
 
-/// References pages of an area, whose address it prints, once in their order and then at random.
+/// Prints the address of an area, and references its pages once in order, then at random.
 const AREA: &str = "
 #include <stdio.h>
 #include <sys/mman.h>
@@ -62,7 +62,7 @@ int main(void) {
     return 7;
 }";
 
-/// What the program references, as pages of its area.
+/// The program's references, as pages of its area.
 fn references() -> Vec<u64> {
     let mut state = 1u32;
     let mut next = || {
@@ -73,9 +73,10 @@ fn references() -> Vec<u64> {
 }
 
 fn a_window_lets_through_what_is_not_among_the_most_recent_pages() {
-    // As root: else the window is emptied now and then, as the kernel's faults are not seen. How
-    // many more pages may be accessible: those of one signal. What the handler itself references is
-    // in the window and not in the trace: a few pages for each signal.
+    // As root: otherwise faults of the kernel go unseen, and the handler empties the window now and
+    // then. BATCH: pages that may be accessible in addition to K, those of one signal. OWN: pages
+    // that the handler itself references, which are in the window but not in the trace, a few per
+    // signal.
     const BATCH: usize = 64;
     const OWN: usize = 24;
     let lab = Lab::new();
@@ -86,7 +87,7 @@ fn a_window_lets_through_what_is_not_among_the_most_recent_pages() {
         let first: u64 = String::from_utf8_lossy(&output.stdout).trim().parse().unwrap();
         let all = pages(&lab.path("w.trace"));
         let area = |page: u64| page.checked_sub(first).filter(|page| *page < PAGES);
-        // Where in the trace each page was last, counted in recorded references.
+        // The last position of each page in the trace, counted in recorded references.
         let (mut last, mut at, mut let_through) = (HashMap::new(), 0, 0);
         for (number, page) in references().into_iter().enumerate() {
             let next = (at..all.len()).find(|&at| area(all[at]).is_some());
@@ -109,7 +110,7 @@ fn a_window_lets_through_what_is_not_among_the_most_recent_pages() {
             }
         }
         assert!(all[at..].iter().all(|&page| area(page).is_none()), "K = {window}: what was not referenced");
-        // A random page of 600 is among so many with this probability.
+        // The probability that a random page of 600 is outside the window.
         let share = let_through as f64 / REFERENCES as f64;
         let expected = 1.0 - (window + BATCH / 2) as f64 / PAGES as f64;
         assert!((share - expected).abs() < 0.1, "K = {window}: {share:.3} instead of {expected:.3}");
@@ -176,7 +177,7 @@ fn executed_programs_are_recorded_through_the_window() {
 
 fn a_window_that_grows_is_stated_in_the_trace() {
     let lab = Lab::new();
-    // A program that misses at every reference of a small window.
+    // A program that misses a small window at every reference.
     let source = AREA.replace("600", "3000").replace("40000", "3000000");
     let program = lab.compile("large", &source, &[]);
     let output = trace(&lab, &format!("--window auto -o w.trace -- {}", program.display()));

@@ -49,8 +49,8 @@ pub struct Options {
     pub columns: Option<csv::Columns>,
     /// Whether a trace will do that was made shorter and faults alike only at some sizes.
     pub reduced: bool,
-    /// Whether a trace will do that was recorded through a window, and holds for large memory
-    /// alone.
+    /// Whether to accept a trace that was recorded through a window and holds only for large
+    /// memory.
     pub window: bool,
     /// Of a recorded program the references of one process alone: which in the order of their first references, from 1.
     pub process: Option<NonZeroU32>,

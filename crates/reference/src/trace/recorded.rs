@@ -80,20 +80,21 @@ pub struct Heading {
     /// How it was made shorter, where it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduced: Option<Reduced>,
-    /// The window through which it was recorded, where it was: of so many most recent units nothing
-    /// was recorded.
+    /// The window through which it was recorded: references to so many most recent units are
+    /// missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<u32>,
 }
 
 impl Heading {
-    /// The least memory, in units, that a recording through a window holds for; 0 of others.
+    /// The smallest memory, in units, for which a recording through a window holds; 0 for other
+    /// recordings.
     pub fn least(&self) -> u32 {
         self.window.map_or(0, |window| window.saturating_mul(WINDOWS))
     }
 }
 
-/// So many times its window is the least memory that a recording through one holds for.
+/// The smallest memory for which a recording through a window holds, as a multiple of the window.
 pub const WINDOWS: u32 = 4;
 
 /// A stream that faults as a longer one does, for some policies and from some size on.
@@ -143,19 +144,19 @@ pub struct Ending {
     pub fingerprint: u32,
 }
 
-/// What was outside of the window through which a program was recorded, and how the recording went.
+/// The memory that a recording through a window lacks, and statistics of the recording.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outside {
     /// Pages of stacks.
     pub stack_pages: u64,
-    /// Pages of other memory: of the threads' own, of devices, and private memory that could not be
-    /// moved.
+    /// Pages of other memory: around the thread pointer, of devices, and private memory that could
+    /// not be moved.
     pub other_pages: u64,
     /// References in the recording that the kernel made for the program.
     pub kernel_references: u64,
-    /// Whether the kernel's references were recorded; else they are missing.
+    /// Whether the kernel's references were recorded; otherwise they are missing.
     pub kernel: bool,
-    /// Times that the window was emptied.
+    /// How often the window was emptied.
     pub emptied: u64,
 }
 
@@ -201,7 +202,7 @@ impl Ending {
     }
 }
 
-/// Writes another heading over the one that a file was begun with; its text must be no longer.
+/// Replaces the heading that a file was begun with. The text of the new one must be no longer.
 ///
 /// # Errors
 /// When it is longer, or the file cannot be written.
@@ -209,7 +210,7 @@ pub fn restate(file: &mut File, before: &Heading, heading: &Heading) -> io::Resu
     let length = serde_json::to_vec(before)?.len();
     let mut text = serde_json::to_vec(heading)?;
     if text.len() > length {
-        return Err(io::Error::other("the heading is longer than before"));
+        return Err(io::Error::other("the new heading is longer than the old one"));
     }
     text.resize(length, b' ');
     file.seek(SeekFrom::Start((MAGIC.len() + size_of::<u32>()) as u64))?;

@@ -128,7 +128,7 @@ fn marked(command: &Command, context: &ExecutionContext, recorder: &mut dyn Reco
     let words = words::unescaped_all(&command.program);
     recorder.progress(marker::COUNTING, 0, 1);
     marker::settle();
-    // Of all repetitions at the same moment.
+    // At the same moment in all repetitions.
     phase::wait(context.repetition.map(|_| 0));
     let status =
         Program::run_marked(&words).map_err(failed(&format!("starting {} once more", command.program[0])))?;

@@ -280,7 +280,7 @@ impl References {
         {
             return Err(Trouble::Content(format!(
                 "it was recorded through a window of {pages} pages of {} bytes: only replay, mrc, report and run command \
-                take it, for memory of {} pages and more",
+                accept it, for memory of {} pages and more",
                 heading.unit,
                 heading.least()
             )));
