@@ -111,8 +111,8 @@ fn system_calls(counts: &[Line], symbols: &Symbols, recorder: &mut dyn Recorder)
 }
 
 /// The system call that a function with these names implements, on x86-64
-/// (arch/x86/include/asm/syscall_wrapper.h). A call of 32-bit programs alone is marked. A call
-/// without arguments has one function for both.
+/// (arch/x86/include/asm/syscall_wrapper.h). A call that only 32-bit programs make is marked. A
+/// call without arguments has one function for both.
 fn called<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
     let names: Vec<&str> = names.collect();
     let of = |prefix: &str| names.iter().find_map(|name| name.strip_prefix(prefix));

@@ -80,8 +80,8 @@ pub struct Heading {
     /// How it was made shorter, where it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduced: Option<Reduced>,
-    /// The window through which it was recorded: references to so many most recent units are
-    /// missing.
+    /// The window through which it was recorded, in units: references to that many most recent
+    /// units are missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<u32>,
 }

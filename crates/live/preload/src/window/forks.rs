@@ -100,7 +100,7 @@ fn private(area: &Area, all: bool) -> bool {
     let mut at = 0;
     while at < length {
         let count = ((length - at) / PAGE).min(ENTRIES);
-        // SAFETY: so many entries are writable.
+        // SAFETY: the list has at least `count` entries.
         let told = unsafe {
             libc::mincore(ptr::with_exposed_provenance_mut(area.start + at), count * PAGE, list.as_mut_ptr())
         };

@@ -126,7 +126,7 @@ fn register(start: usize, length: usize) -> bool {
 /// Finds the address range of this library, once: it does not change.
 pub fn know_own() {
     if OWN[0].load(Relaxed) == 0 {
-        // SAFETY: the function takes what it is given.
+        // SAFETY: the function takes the arguments that the loader passes.
         unsafe { libc::dl_iterate_phdr(Some(look_at), ptr::null_mut()) };
     }
 }

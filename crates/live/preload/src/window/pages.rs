@@ -31,7 +31,7 @@ impl Pages {
         Self { order: [0; ORDER], table: [0; TABLE], pushed: 0, left: 0, places: 0 }
     }
 
-    /// Makes room for a window of so many pages and for the faults of a full ring, and touches no
+    /// Makes room for a window of `window` pages and for the faults of a full ring, and touches no
     /// more memory than that. The queue must be empty.
     pub fn resize(&mut self, window: usize) {
         self.places = (ROOM * window).max(2 * FAULTS).next_power_of_two().min(ORDER);

@@ -186,7 +186,7 @@ impl State {
         header.by_kernel.fetch_add(by_kernel.into(), Relaxed);
     }
 
-    /// Takes the pages that this handler itself referenced into the window. Returns whether faults
+    /// Adds the pages that this handler itself referenced to the window. Returns whether faults
     /// were lost.
     fn skip(&mut self, thread: usize) -> bool {
         let Self { ranges, pages, .. } = self;
@@ -284,7 +284,7 @@ pub fn become_several() {
             state.skip(number);
         }
     }
-    // SAFETY: a word of the C library's, written by brk(2)'s callers alone.
+    // SAFETY: a word of the C library, which only callers of brk(2) write.
     let heap = unsafe { (&raw const __curbrk).read_volatile() };
     HEAP.store(heap.expose_provenance(), Relaxed);
     SEVERAL.store(true, Release);
@@ -456,7 +456,7 @@ fn calibrate() -> Option<u64> {
 
 /// Reads this process's command line into `line`. Returns the number of bytes.
 fn command_line(line: &mut [u8]) -> usize {
-    // SAFETY: the name ends with a zero; so many bytes are writable.
+    // SAFETY: the name ends with a zero; the bytes of the line are writable.
     unsafe {
         let file = libc::open(c"/proc/self/cmdline".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
         let read = libc::read(file, line.as_mut_ptr().cast(), line.len()).max(0) as usize;

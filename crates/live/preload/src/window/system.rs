@@ -135,7 +135,7 @@ pub fn area(address: usize, or_next: bool, name: &mut [u8]) -> Option<Area> {
 /// Reads pagemap entries from the page of `address` on. Returns whether all could be read.
 pub fn entries(address: usize, list: &mut [u64]) -> bool {
     let (bytes, at) = (size_of_val(list), address / PAGE * size_of::<u64>());
-    // SAFETY: so many bytes are writable, and every word is an entry.
+    // SAFETY: `bytes` is the size of the list, and every word is an entry.
     let read =
         unsafe { libc::pread(PAGEMAP.load(Relaxed), list.as_mut_ptr().cast(), bytes, at as libc::off_t) };
     read == bytes as isize

@@ -160,9 +160,10 @@ impl<W: Write> Writer<W> {
         (self.ending.references(), self.offset)
     }
 
-    /// Ends the file. `ending` has the exit status of the program, what was not recorded, and the
-    /// number of threads if it is larger than blocks show. Its `streams` describe the process of
-    /// each number in blocks, from 0. Returns the sums, and the number of bytes written.
+    /// Ends the file. `ending` has the program's exit status, the numbers of unrecorded threads and
+    /// programs, and the number of threads if it is larger than blocks show. Its `streams` describe
+    /// the process of each number in blocks, from 0. Returns the sums, and the number of bytes
+    /// written.
     ///
     /// # Errors
     /// When it cannot be written.
