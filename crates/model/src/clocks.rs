@@ -44,16 +44,16 @@ pub struct Guest {
 
 /// The parameters of a host and its guest.
 pub const PARAMETERS: &[Parameter<Guest>] = parameter_table! {
-    whole "nodes" "" [1.0, 64.0] "nodes of the host that the guest may run on",
-        assumed("the smallest that has any"), (nodes);
-    number "between-nodes" "s" [0.0, 100000.0] "counters of two neighbouring nodes apart",
+    whole "nodes" "" [1.0, 64.0] "host nodes on which the guest may run",
+        assumed("the smallest number that has neighbouring nodes"), (nodes);
+    number "between-nodes" "s" [0.0, 100000.0] "difference between the counters of two neighbouring nodes",
         fitted("the row of 177 s"), (between_nodes);
-    number "rate" "" [0.05, 4.0] "rate of the cores' counters, as a share of the rated one",
+    number "rate" "" [0.05, 4.0] "rate of the cores' counters, as a share of the rated clock",
         fitted("the first six rows bound to a node"), (rate);
-    number "moves" "/s" [0.0, 100.0] "moves of a virtual processor",
+    number "moves" "/s" [0.0, 100.0] "moves of a virtual CPU between nodes",
         assumed("a few in 18 s; not published"), (moves);
-    number "tick" "s" [0.002, 0.1] "time between two ticks", documented("Solaris, 100 Hz"), (tick);
-    number "shortened" "" [0.0, 0.9] "a wait is shorter than what is left by",
+    number "tick" "s" [0.002, 0.1] "tick period", documented("Solaris, 100 Hz"), (tick);
+    number "shortened" "" [0.0, 0.9] "share by which a wait is shorter than the remaining time",
         fitted("the rows of 94 ticks; timespectohz_adj shortens parts"), (shortened);
 };
 

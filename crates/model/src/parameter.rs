@@ -362,7 +362,7 @@ pub struct Seed(pub u64);
 
 /// Its parameter.
 pub const SEED: &[Parameter<Seed>] = parameter_table! {
-    whole "seed" "" [0.0, 1e9] "seed of every random choice", assumed("any will do"), (0);
+    whole "seed" "" [0.0, 1e9] "random seed", assumed("any value works"), (0);
 };
 
 #[cfg(test)]

@@ -89,28 +89,28 @@ impl Tlb {
 }
 
 const MANUAL: &str = "Intel's optimization manual, Skylake server";
-const CYCLES: &str = "cycles of caches and memory of the time";
+const CYCLES: &str = "latencies of caches and memory of the time";
 
 /// The parameters of a processor.
 pub const PARAMETERS: &[Parameter<Tlb>] = parameter_table! {
-    buffer "l1" "" [1.0, 1048576.0] "first level, base pages: entries and ways", documented(MANUAL), (first);
-    buffer "l1-large" "" [1.0, 1048576.0] "first level, large pages", documented(MANUAL), (first_large);
-    buffer "l2" "" [1.0, 1048576.0] "second level, both", documented(MANUAL), (second);
-    number "l2-hit" "cycles" [0.0, 10000.0] "a hit of the second level", documented(MANUAL), (second_hit);
-    whole "walk-cache" "" [0.0, 65536.0] "entries of upper tables that walks find again",
+    buffer "l1" "" [1.0, 1048576.0] "first-level TLB for base pages, entries and ways", documented(MANUAL), (first);
+    buffer "l1-large" "" [1.0, 1048576.0] "first-level TLB for large pages", documented(MANUAL), (first_large);
+    buffer "l2" "" [1.0, 1048576.0] "second-level TLB for base and large pages", documented(MANUAL), (second);
+    number "l2-hit" "cycles" [0.0, 10000.0] "hit in the second-level TLB", documented(MANUAL), (second_hit);
+    whole "walk-cache" "" [0.0, 65536.0] "entries of upper-level tables in the page-walk cache",
         documented("van Schaik and others 2017"), (walk_cache);
-    number "walk" "cycles" [0.0, 10000.0] "a walk besides reading its entries", assumed(CYCLES), (walk);
-    whole "levels" "" [2.0, 6.0] "levels of tables for base pages", documented(MANUAL), (levels);
-    size "cache1" "" [4096.0, 1073741824.0] "the first cache", documented(MANUAL), (caches[0].bytes);
-    size "cache2" "" [4096.0, 1073741824.0] "the second cache", documented(MANUAL), (caches[1].bytes);
-    size "cache3" "" [4096.0, 1073741824.0] "the third cache", assumed("of one socket"), (caches[2].bytes);
-    number "cache1-hit" "cycles" [0.0, 10000.0] "a read that the first cache answers", assumed(CYCLES), (caches[0].hit);
-    number "cache2-hit" "cycles" [0.0, 10000.0] "a read that the second cache answers",
+    number "walk" "cycles" [0.0, 10000.0] "page walk without the reads of its entries", assumed(CYCLES), (walk);
+    whole "levels" "" [2.0, 6.0] "page-table levels for base pages", documented(MANUAL), (levels);
+    size "cache1" "" [4096.0, 1073741824.0] "first-level cache", documented(MANUAL), (caches[0].bytes);
+    size "cache2" "" [4096.0, 1073741824.0] "second-level cache", documented(MANUAL), (caches[1].bytes);
+    size "cache3" "" [4096.0, 1073741824.0] "third-level cache", assumed("cache of one socket"), (caches[2].bytes);
+    number "cache1-hit" "cycles" [0.0, 10000.0] "hit in the first-level cache", assumed(CYCLES), (caches[0].hit);
+    number "cache2-hit" "cycles" [0.0, 10000.0] "hit in the second-level cache",
         assumed(CYCLES), (caches[1].hit);
-    number "cache3-hit" "cycles" [0.0, 10000.0] "a read that the third cache answers",
+    number "cache3-hit" "cycles" [0.0, 10000.0] "hit in the third-level cache",
         assumed(CYCLES), (caches[2].hit);
-    number "miss" "cycles" [0.0, 100000.0] "a read from memory", assumed(CYCLES), (memory);
-    number "ghz" "GHz" [0.01, 100.0] "clock of the processor", assumed("a server's base clock"), (gigahertz);
+    number "miss" "cycles" [0.0, 100000.0] "read from memory", assumed(CYCLES), (memory);
+    number "ghz" "GHz" [0.01, 100.0] "CPU clock frequency", assumed("a server's base clock"), (gigahertz);
 };
 
 /// What references met; sums.

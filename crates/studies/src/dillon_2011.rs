@@ -142,19 +142,19 @@ const MACHINES: Machines = Machines {
 };
 
 const WORK: &[Declaration<Machines>] = parameter_table! {
-    whole "processors" "" [1.0, 1024.0] "processors of monster", documented("Dillon 2011"), (processors);
-    whole "small-processors" "" [1.0, 1024.0] "processors of test29", documented("Dillon 2011"), (small);
-    number "speed" "×" [0.1, 100.0] "processor of test29, against one of monster",
-        derived("2.8 GHz against 1.9"), (speed);
-    number "serial" "s" [1.0, 100000.0] "buildkernel, one job", documented("Dillon 2011"), (serial);
+    whole "processors" "" [1.0, 1024.0] "CPUs of monster", documented("Dillon 2011"), (processors);
+    whole "small-processors" "" [1.0, 1024.0] "CPUs of test29", documented("Dillon 2011"), (small);
+    number "speed" "×" [0.1, 100.0] "speed of a test29 CPU relative to a monster CPU",
+        derived("2.8 GHz and 1.9 GHz"), (speed);
+    number "serial" "s" [1.0, 100000.0] "buildkernel, serial work", documented("Dillon 2011"), (serial);
     number "parallel" "s" [1.0, 100000.0] "buildkernel, parallel work",
-        derived("277 s user and the work's own system time of row 13, less 45 s"), (parallel);
-    number "world-serial" "s" [1.0, 100000.0] "buildworld, one job",
-        derived("rows 10 and 11: S + (4,077 − S)/4 = 1,770 s, 1.5 times as long"), (world_serial);
+        derived("277 s user time and the work's own system time of row 13, minus 45 s"), (parallel);
+    number "world-serial" "s" [1.0, 100000.0] "buildworld, serial work",
+        derived("rows 10 and 11: S + (4,077 − S)/4 = 1,770 s, times 1.5"), (world_serial);
     number "world-parallel" "s" [1.0, 100000.0] "buildworld, parallel work",
-        derived("rows 10 and 11: user and system time less the serial part, 1.5 times"), (world_parallel);
-    whole "phases" "" [1.0, 1000.0] "phases of each kind",
-        assumed("only with four builds does it matter that there are many; the locks are fitted with them"), (phases);
+        derived("rows 10 and 11: user and system time minus the serial part, times 1.5"), (world_parallel);
+    whole "phases" "" [1.0, 1000.0] "phases of each kind (serial, parallel) in a build",
+        assumed("a large number matters only with four builds; the locks are fitted with it"), (phases);
 };
 
 /// The lock before and after the patch.
@@ -167,11 +167,11 @@ struct Parameters {
 
 const LOCKS: &[Declaration<Parameters>] = parameter_table! {
     number "before" "" [0.0, 0.95] "share of work under vm_token before the patch",
-        fitted("the real times of the rows of the fit"), (before);
-    number "after" "" [0.0, 0.95] "share under what all share after it: vmobj_token and the page queues' locks",
-        fitted("the real times of the rows of the fit"), (after);
-    number "slowing" "" [0.0, 1.0] "share by which each waiter lengthens a hold",
-        fitted("the real times of the rows of the fit"), (slowing);
+        fitted("the real times of the fitted rows"), (before);
+    number "after" "" [0.0, 0.95] "share of work under common locks after the patch: vmobj_token and the page queues' locks",
+        fitted("the real times of the fitted rows"), (after);
+    number "slowing" "" [0.0, 1.0] "increase of the hold time per waiter, as a share",
+        fitted("the real times of the fitted rows"), (slowing);
 };
 
 impl Parameters {
@@ -227,10 +227,10 @@ struct Spun {
 }
 
 const SPINS: &[Declaration<Spun>] = parameter_table! {
-    number "spun-before" "" [0.0, 1.0] "share of the waits spun before the patch: system time; the rest is idle",
-        fitted("the system times of the rows of the fit"), (before);
-    number "spun-after" "" [0.0, 1.0] "and after it",
-        fitted("the system times of the rows of the fit"), (after);
+    number "spun-before" "" [0.0, 1.0] "share of waits spent spinning before the patch (system time; the rest is idle)",
+        fitted("the system times of the fitted rows"), (before);
+    number "spun-after" "" [0.0, 1.0] "share of waits spent spinning after the patch",
+        fitted("the system times of the fitted rows"), (after);
 };
 
 impl Spun {

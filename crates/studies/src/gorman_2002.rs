@@ -182,8 +182,8 @@ struct Memory {
 }
 
 const MEMORY: &[Declaration<Memory>] = parameter_table! {
-    whole "frames" "pages" [2000.0, 1000000.0] "frames of the machine",
-        assumed("the test box had about 25,000 pages for programs, and 25,000 fitted"), (frames);
+    whole "frames" "pages" [2000.0, 1000000.0] "page frames of the machine",
+        assumed("the test machine had about 25,000 pages for programs, and a test of 25,000 fitted"), (frames);
 };
 
 /// What the model is given: of both systems alike.

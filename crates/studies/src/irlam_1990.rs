@@ -124,12 +124,12 @@ struct Workload {
 }
 
 const WORKLOAD: &[Declaration<Workload>] = parameter_table! {
-    scaled "poll" "ms" [10.0, 10000.0] "time between two polls of the parent, in ticks of 10 ms",
-        documented("usleep(2 * (1000000 / 50)): four ticks and the one that has begun"), (poll * 0.1);
-    whole "sleepers" "" [0.0, 100.0] "processes that wait for the test to end",
-        fitted("the swap-ins of the rows of 18 and 20 MB: shell, time and two more"), (sleepers);
-    whole "runs" "" [1.0, 20.0] "runs of which the smallest counts",
-        assumed("how many the author made is not said"), (of);
+    scaled "poll" "ms" [10.0, 10000.0] "polling interval of the parent, in ticks of 10 ms",
+        documented("usleep(2 * (1000000 / 50)): four ticks and the current one"), (poll * 0.1);
+    whole "sleepers" "" [0.0, 100.0] "processes waiting for the end of the test",
+        fitted("the swap-ins of the 18 and 20 MB rows: shell, time and two more"), (sleepers);
+    whole "runs" "" [1.0, 20.0] "runs of which the smallest elapsed time counts",
+        assumed("the author does not state the number"), (of);
 };
 
 /// What the model is given.

@@ -43,11 +43,11 @@ const READING: Reading = Reading { frames: 32_768, windows: 512, processors: 2 }
 const READS: u64 = 200_000;
 
 const READING_PARAMETERS: &[Declaration<Reading>] = parameter_table! {
-    whole "processors" "" [1.0, 1024.0] "processors of the test", assumed("not published"), (processors);
-    whole "frames" "pages" [8192.0, 262144.0] "memory of the read test, of 8 KiB",
-        assumed("a sixteenth of 4 GB, as are the windows"), (frames);
-    whole "windows" "pages" [16.0, 4096.0] "windows of segmap in the read test",
-        documented("SEGMAPDEFAULT of x64, 64 MB, through 16; 12% of free memory on SPARC"), (windows);
+    whole "processors" "" [1.0, 1024.0] "CPUs of the test machine", assumed("not published"), (processors);
+    whole "frames" "pages" [8192.0, 262144.0] "memory of the read test, in pages of 8 KiB",
+        assumed("a sixteenth of 4 GB; the windows are a sixteenth, too"), (frames);
+    whole "windows" "pages" [16.0, 4096.0] "segmap windows in the read test",
+        documented("SEGMAPDEFAULT on x64, 64 MB, divided by 16; 12% of free memory on SPARC"), (windows);
 };
 
 /// The start of a program with a large segment, and the disk that is read in order.
@@ -66,20 +66,20 @@ struct Machine {
 const MACHINE: Machine = Machine { files: 54.0, zeroed: 1.0, fastscan: 64.0, turn: 60.0 / 7200.0 };
 
 const MACHINE_PARAMETERS: &[Declaration<Machine>] = parameter_table! {
-    number "files" "GB" [0.0, 62.0] "files in the 64 GB before the start",
-        assumed("files fill what programs and the kernel leave"), (files);
-    number "zeroed" "GB/s" [0.01, 100.0] "memory that a processor zeroes",
-        assumed("one processor's block stores of the time"), (zeroed);
-    number "fastscan" "MB/s" [1.0, 4096.0] "fastscan before sampling", documented("OpenSolaris vm_pageout.c"), (fastscan);
-    number "turn" "s" [0.001, 0.04] "turn of the disk", assumed("7,200 per minute"), (turn);
+    number "files" "GB" [0.0, 62.0] "files in the 64 GB before the program starts",
+        assumed("files fill the memory left by programs and the kernel"), (files);
+    number "zeroed" "GB/s" [0.01, 100.0] "zeroing rate of a CPU",
+        assumed("block stores of one CPU of the time"), (zeroed);
+    number "fastscan" "MiB/s" [1.0, 4096.0] "scan rate (fastscan) before sampling", documented("OpenSolaris vm_pageout.c"), (fastscan);
+    number "turn" "s" [0.001, 0.04] "rotation of the disk", assumed("7,200 rpm"), (turn);
 };
 
 /// The file server beside applications.
 const SERVER_PARAMETERS: &[Declaration<Load>] = parameter_table! {
-    whole "server-frames" "pages" [16384.0, 262144.0] "memory of the file server, of 8 KiB",
+    whole "server-frames" "pages" [16384.0, 262144.0] "memory of the file server, in pages of 8 KiB",
         assumed("512 MB; not published"), (frames);
     whole "server-reads" "/s" [4.0, 20000.0] "reads of the file server", assumed("not published"), (reads);
-    whole "server-anonymous" "pages" [0.0, 200000.0] "memory of its applications, of 8 KiB",
+    whole "server-anonymous" "pages" [0.0, 200000.0] "memory of its applications, in pages of 8 KiB",
         assumed("a third of memory; not published"), (anonymous);
 };
 
@@ -610,7 +610,7 @@ fn processors(cells: &[(String, [f64; 2])], shares: &Shares) -> (Table, Plot) {
 fn parameter_list(declared: &[Declared]) -> Vec<Parameter> {
     let source = "OpenSolaris vm_pageout.c";
     let facts = facts! {
-        "interrupt on each other processor", Costs::SOLARIS.interrupted, "µs", assumed("trap, flush, return");
+        "interrupt on each other CPU", Costs::SOLARIS.interrupted, "µs", assumed("trap, flush, return");
         "the large file, the uncached one", 10.0, "× memory",
             assumed("three quarters and ten times memory, so that few reads hit by chance");
         "lotsfree", 64.0, "th part of memory", documented(source);

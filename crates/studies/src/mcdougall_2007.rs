@@ -177,9 +177,9 @@ struct Model {
 }
 
 const START: &[Declaration<Start>] = parameter_table! {
-    number "wall" "" [0.0, 1.0] "second of the wall clock at the first reading",
+    number "wall" "" [0.0, 1.0] "fraction of a second on the wall clock at the first reading",
         fitted("the first six rows bound to a node"), (wall);
-    number "chip" "" [0.0, 1.0] "second of the chip ahead of it",
+    number "chip" "" [0.0, 1.0] "fraction of a second by which the chip is ahead",
         fitted("the first six rows bound to a node"), (chip);
 };
 
@@ -190,8 +190,8 @@ struct Author {
 }
 
 const AUTHOR: &[Declaration<Author>] = parameter_table! {
-    number "waited" "s" [0.0, 60.0] "waited after the last row",
-        assumed("until the twentieth row, which is not printed, was half over"), (waited);
+    number "waited" "s" [0.0, 60.0] "wait after the reference's last row",
+        assumed("until half of the twentieth row, which is not printed"), (waited);
 };
 
 /// What the model is given.

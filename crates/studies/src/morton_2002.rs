@@ -113,9 +113,9 @@ struct Model {
 }
 
 const SCRIPT: &[Declaration<Script>] = parameter_table! {
-    whole "shell-own" "" [21.0, 132.0] "pages of the shell that are its own", fitted("page_add_rmap_2nd"), (shell_own);
-    whole "child-writes" "" [0.0, 132.0] "pages a child writes after a fork", fitted("add_do_wp_page"), (child_writes);
-    whole "parent-writes" "" [0.0, 132.0] "pages a parent writes after a fork", fitted("do_wp_page"), (parent_writes);
+    whole "shell-own" "" [21.0, 132.0] "the shell's own pages", fitted("page_add_rmap_2nd"), (shell_own);
+    whole "child-writes" "" [0.0, 132.0] "pages written by a child after a fork", fitted("add_do_wp_page"), (child_writes);
+    whole "parent-writes" "" [0.0, 132.0] "pages written by a parent after a fork", fitted("do_wp_page"), (parent_writes);
 };
 
 /// What the model is given besides its costs.
@@ -128,10 +128,10 @@ struct Machine {
 }
 
 const MACHINE: &[Declaration<Machine>] = parameter_table! {
-    whole "processors" "" [1.0, 8.0] "processors of the machine", documented("Morton 2002"), (processors);
-    whole "elements-of-line" "" [1.0, 64.0] "elements of a line",
-        derived("8 bytes each, lines of 32 bytes"), (elements_of_line);
-    number "spin" "ns" [0.1, 10000.0] "polling a taken lock", assumed("some 10 cycles at 700 MHz"), (spin);
+    whole "processors" "" [1.0, 8.0] "CPUs of the machine", documented("Morton 2002"), (processors);
+    whole "elements-of-line" "" [1.0, 64.0] "chain elements per cache line",
+        derived("8 bytes per element, 32 bytes per line"), (elements_of_line);
+    number "spin" "ns" [0.1, 10000.0] "poll of a held lock", assumed("about 10 cycles at 700 MHz"), (spin);
 };
 
 /// What the model is given.

@@ -23,17 +23,17 @@ pub struct Costs {
 
 /// The parameters, one for each cost.
 pub const PARAMETERS: &[Parameter<Costs>] = parameter_table! {
-    whole "hit" "ns" [1.0, 1e9] "a reference to a page that is mapped",
-        assumed("2002: copying a page at 1 GB/s; today: a read from cache and memory"), (hit);
-    whole "minor" "ns" [0.0, 1e9] "the processor's part of a fault that needs no input",
-        assumed("a few microseconds of a processor of 2002; 0.7 µs today"), (minor);
-    whole "major" "ns" [0.0, 1e9] "the processor's part of a fault that waits",
-        assumed("the same, and the block layer"), (major);
-    whole "scan" "ns" [0.0, 1e9] "looking at a page in reclaim", assumed("a few cache misses"), (scan);
-    whole "seek" "ns" [0.0, 1e11] "positioning of the swap device",
-        assumed("2002: 8.5 ms seek and half a turn at 7,200 rpm; today: a random page of a solid-state disk"), (seek);
-    whole "transfer" "ns" [0.0, 1e9] "moving a page to or from the swap device",
-        assumed("2002: 25 MB/s; today: 2 GB/s"), (transfer);
+    whole "hit" "ns" [1.0, 1e9] "reference to a mapped page",
+        assumed("copying a page at 1 GB/s (2002); a read from cache and memory (today)"), (hit);
+    whole "minor" "ns" [0.0, 1e9] "CPU time of a minor fault",
+        assumed("a few microseconds (2002); 0.7 µs (today)"), (minor);
+    whole "major" "ns" [0.0, 1e9] "CPU time of a major fault",
+        assumed("as a minor fault, plus the block layer"), (major);
+    whole "scan" "ns" [0.0, 1e9] "scan of a page during reclaim", assumed("a few cache misses"), (scan);
+    whole "seek" "ns" [0.0, 1e11] "positioning time of the swap device",
+        assumed("8.5 ms seek and half a rotation at 7,200 rpm (2002); a random page of a solid-state disk (today)"), (seek);
+    whole "transfer" "ns" [0.0, 1e9] "transfer of a page to or from the swap device",
+        assumed("25 MB/s (2002); 2 GB/s (today)"), (transfer);
 };
 
 impl Costs {

@@ -23,24 +23,24 @@ pub(super) struct Locked {
     kernel: Build,
 }
 
-const RATES: &str = "a process alone makes 35,000 faults per second; the commits give the ceilings: 225,000 under one \
+const RATES: &str = "35,000 faults per second of a single process; the commits give the ceilings: 225,000 under one \
                      token, 900,000 when the page queues were divided";
 const BUILDS: &str = "the builds of the study";
 
 const PARAMETERS: &[Parameter<Locked>] = parameter_table! {
-    whole "processors" "" [1.0, 1024.0] "processors of the machine", documented("Dillon 2011: monster"), (processors);
-    number "alone" "/s" [1.0, 1e9] "zero-fill faults of one process alone",
-        documented("DragonFly's commit 027193eb61"), (alone);
+    whole "processors" "" [1.0, 1024.0] "CPUs of the machine", documented("Dillon 2011: monster"), (processors);
+    number "alone" "/s" [1.0, 1e9] "zero-fill faults of a single process",
+        documented("DragonFly commit 027193eb61"), (alone);
     number "held" "" [0.0, 0.99] "share of a zero-fill fault under the lock", derived(RATES), (faults.held);
-    number "slowing" "" [0.0, 1.0] "share by which a waiter lengthens a hold", fitted(BUILDS), (faults.slowing);
+    number "slowing" "" [0.0, 1.0] "increase of the hold time per waiter, as a share", fitted(BUILDS), (faults.slowing);
     number "build-held" "" [0.0, 0.99] "share of a build's work under the lock", fitted(BUILDS), (builds.held);
-    number "build-slowing" "" [0.0, 1.0] "share by which a waiter lengthens a hold of a build",
+    number "build-slowing" "" [0.0, 1.0] "increase of a build's hold time per waiter, as a share",
         fitted(BUILDS), (builds.slowing);
-    number "serial" "s" [0.0, 100000.0] "buildkernel's work of one job alone", documented("Dillon 2011"), (kernel.serial);
-    number "parallel" "s" [0.0, 100000.0] "buildkernel's work of all jobs",
-        derived("277 s user and the work's own system time, less 45 s"), (kernel.parallel);
-    whole "phases" "" [1.0, 1000.0] "phases of each kind in a build",
-        assumed("only with several builds does it matter that there are many"), (kernel.phases);
+    number "serial" "s" [0.0, 100000.0] "buildkernel, serial work", documented("Dillon 2011"), (kernel.serial);
+    number "parallel" "s" [0.0, 100000.0] "buildkernel, parallel work",
+        derived("277 s user time and the work's own system time, minus 45 s"), (kernel.parallel);
+    whole "phases" "" [1.0, 1000.0] "phases of each kind (serial, parallel) in a build",
+        assumed("a large number matters only with several builds"), (kernel.phases);
 };
 
 impl Locked {

@@ -39,9 +39,9 @@ struct Machine {
 }
 
 const MACHINE: &[Parameter<Machine>] = parameter_table! {
-    number "copy" "µs" [0.0, 10000.0] "copying 8 KiB", assumed("500 MB a second"), (copy);
+    number "copy" "µs" [0.0, 10000.0] "copy of 8 KiB", assumed("500 MB/s"), (copy);
     whole "windows" "%" [1.0, 90.0] "segmap's share of memory", documented("12% on SPARC"), (windows);
-    whole "processors" "" [1.0, 1024.0] "processors of the machine", assumed("not published"), (processors);
+    whole "processors" "" [1.0, 1024.0] "CPUs of the machine", assumed("not published"), (processors);
 };
 
 impl Cached {

@@ -30,9 +30,9 @@ struct Programs {
 }
 
 const PROGRAMS: &[Parameter<Programs>] = parameter_table! {
-    number "user" "ns" [0.0, 1e9] "user time of a fork of the script, with its share of shell and programs",
+    number "user" "ns" [0.0, 1e9] "user time per fork of the script, including its share of shell and programs",
         derived("43.01 s for 25,000 forks"), (user);
-    whole "processors" "" [1.0, 1024.0] "processors of the machine", documented("Morton 2002"), (processors);
+    whole "processors" "" [1.0, 1024.0] "CPUs of the machine", documented("Morton 2002"), (processors);
 };
 
 impl Machine {

@@ -108,8 +108,8 @@ pub struct Slots(pub u32);
 
 /// The parameter of systems that read ahead.
 const READ_AHEAD: &[Parameter<Slots>] = parameter_table! {
-    whole "read-ahead" "slots" [1.0, 64.0] "slots that one fault reads at once, rounded up to a power of 2",
-        documented("page-cluster of its time: 2.4 had 4, 2.6 and later have 3"), (0);
+    whole "read-ahead" "slots" [1.0, 64.0] "swap slots read by one fault, rounded up to a power of 2",
+        documented("page-cluster: 4 in Linux 2.4, 3 since 2.6"), (0);
 };
 
 impl Configuration {

@@ -60,11 +60,11 @@ impl Scanner {
 
 /// The parameters of the scanner.
 pub const PARAMETERS: &[Parameter<Scanner>] = parameter_table! {
-    scaled "fastscan" "MB/s" [1.0, 65536.0] "memory that is scanned at no free memory, at most half of it",
+    scaled "fastscan" "MiB/s" [1.0, 65536.0] "scan rate without free memory, at most half of memory per second",
         documented("OpenSolaris vm_pageout.c"), (fastscan * 1048576.0);
-    whole "lotsfree" "th of memory" [2.0, 4096.0] "below it the scanner runs",
+    whole "lotsfree" "" [2.0, 4096.0] "free memory below which the scanner runs, as 1/N of memory",
         documented("OpenSolaris vm_pageout.c"), (lotsfree);
-    whole "maxpgio" "/s" [4.0, 1000000.0] "outputs that the scanner may start",
+    whole "maxpgio" "/s" [4.0, 1000000.0] "limit on page-outs by the scanner",
         documented("OpenSolaris vm_pageout.c"), (maxpgio);
 };
 
