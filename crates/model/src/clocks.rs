@@ -42,7 +42,7 @@ pub struct Guest {
     pub shortened: f64,
 }
 
-/// The parameters of a host and its guest.
+/// The parameters of a host and a guest.
 pub const PARAMETERS: &[Parameter<Guest>] = parameter_table! {
     whole "nodes" "" [1.0, 64.0] "host nodes on which the guest may run",
         assumed("the smallest number that has neighbouring nodes"), (nodes);

@@ -1,9 +1,9 @@
-//! The parameters of the published models: each is declared once, with unit, range, source and its
-//! place in a configuration.
+//! The parameters of the published models. Each is declared once, with its unit, range, source and
+//! field in a configuration.
 //!
-//! A table ([`Parameter`]) belongs to the type of a configuration. It has no defaults: the default
-//! of a parameter is its value in the configuration. [`Parts`] are the tables of everything that
-//! one model is made of, each with its configuration.
+//! A table of [`Parameter`]s belongs to one configuration type. It has no defaults: the default of
+//! a parameter is its value in the configuration. [`Parts`] joins the tables of all parts of a
+//! model, each with its configuration.
 
 use std::fmt;
 
@@ -16,45 +16,45 @@ use serde::Serialize;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
-    /// A source says so.
+    /// A source states the value.
     Documented {
-        /// Which.
+        /// The source.
         source: &'static str,
     },
-    /// It follows by arithmetic from documented or published figures.
+    /// Computed from documented or published figures.
     Derived {
-        /// From which, and how.
+        /// The figures and the computation.
         from: &'static str,
     },
-    /// It was chosen because it fits.
+    /// Chosen because it fits.
     Fitted {
-        /// To which data.
+        /// The fitted data.
         on: &'static str,
     },
-    /// Neither source nor data decide it; it is a plain assumption.
+    /// Neither sources nor data determine the value.
     Assumed {
-        /// Why this value.
+        /// The reason for this value.
         why: &'static str,
     },
 }
 
 impl Standing {
-    /// A source says so.
+    /// A documented value.
     pub const fn documented(source: &'static str) -> Self {
         Self::Documented { source }
     }
 
-    /// It follows from figures.
+    /// A derived value.
     pub const fn derived(from: &'static str) -> Self {
         Self::Derived { from }
     }
 
-    /// It was chosen because it fits.
+    /// A fitted value.
     pub const fn fitted(on: &'static str) -> Self {
         Self::Fitted { on }
     }
 
-    /// It is an assumption.
+    /// An assumed value.
     pub const fn assumed(why: &'static str) -> Self {
         Self::Assumed { why }
     }
@@ -71,31 +71,30 @@ impl fmt::Display for Standing {
     }
 }
 
-/// How a value is written, and what it may be.
+/// The type of a value and its notation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// A number.
     Number,
     /// A whole number.
     Whole,
-    /// Bytes, written as a size.
+    /// Bytes, with the suffixes of a size.
     Size,
-    /// Entries and ways of a set-associative buffer, written 64x4; the range is that of the
-    /// entries.
+    /// Entries and ways of a set-associative buffer, such as 64x4; the range limits the entries.
     Buffer,
 }
 
-/// A value as it is set and read.
+/// A value of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
-    /// A number in the parameter's unit; bytes of a size.
+    /// A number in the parameter's unit; bytes for a size.
     Number(f64),
     /// A set-associative buffer.
     Buffer(Buffer),
 }
 
 impl Value {
-    /// The number, if it is one.
+    /// The number, if the value is a number.
     pub fn number(self) -> Option<f64> {
         match self {
             Self::Number(number) => Some(number),
@@ -104,34 +103,34 @@ impl Value {
     }
 }
 
-/// A parameter of configurations of type `C`. [`parameter_table!`](crate::parameter_table) makes
-/// them.
+/// A parameter of configurations of type `C`, declared by
+/// [`parameter_table!`](crate::parameter_table).
 #[derive(Debug)]
 pub struct Parameter<C> {
     /// Its name on the command line.
     pub name: &'static str,
-    /// The unit; empty of a plain number.
+    /// The unit; empty for a plain number.
     pub unit: &'static str,
-    /// What it is, in one line.
+    /// The meaning, in one line.
     pub help: &'static str,
-    /// How it is written.
+    /// The type and notation.
     pub form: Form,
-    /// The least and the greatest value.
+    /// Minimum and maximum.
     pub range: [f64; 2],
-    /// Where its default comes from.
+    /// The source of the default.
     pub standing: Standing,
-    /// Reads it.
+    /// Reads the field of the configuration.
     pub get: fn(&C) -> Value,
-    /// Sets it.
+    /// Sets the field of the configuration.
     pub set: fn(&mut C, Value),
 }
 
-/// A table of parameters, one a line: form, name, unit, range, help, the source, and the field of
-/// the configuration. A `scaled` one is a whole number in its field, so many times the value.
+/// A table of parameters, one per line: form, name, unit, range, help, source, and the field of the
+/// configuration. The field of a `scaled` parameter is an integer: the value times the factor.
 ///
 /// ```ignore
 /// parameter_table! {
-///     whole "pmegs" "" [48.0, 8192.0] "pmegs of the machine", documented(KERNELS), (machine.pmegs);
+///     whole "pmegs" "" [48.0, 8192.0] "PMEGs", documented(KERNELS), (machine.pmegs);
 ///     scaled "fault" "µs" [0.0, 1e5] "system time of a fault", derived("…"), (costs.fault * 1e3);
 /// }
 /// ```
@@ -174,30 +173,30 @@ macro_rules! parameter_table {
     };
 }
 
-/// A parameter without its configuration: what a list shows.
+/// A parameter and its value, without the configuration, as lists show it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Declared {
     /// Its name on the command line.
     pub name: &'static str,
-    /// The unit; empty of a plain number.
+    /// The unit; empty for a plain number.
     pub unit: &'static str,
-    /// What it is, in one line.
+    /// The meaning, in one line.
     pub help: &'static str,
-    /// How it is written.
+    /// The type and notation.
     pub form: Form,
-    /// The least and the greatest value; of a buffer, of its entries.
+    /// Minimum and maximum; of the entries for a buffer.
     pub range: [f64; 2],
-    /// Where its default comes from.
+    /// The source of the default.
     pub standing: Standing,
-    /// The value that the configuration has: the default, of one in which nothing was set.
+    /// The value in the configuration: the default, unless it was set.
     pub value: Value,
 }
 
-/// Digits that a default is shown with: some are fitted, to more than anybody can use.
+/// Significant digits of a displayed default; some fitted values have more than are useful.
 const DIGITS: i32 = 5;
 
 impl Declared {
-    /// A value as it is written, without its unit.
+    /// A value in the notation that [`Self::read`] accepts, without its unit.
     pub fn written(&self, value: Value) -> String {
         match value {
             Value::Buffer(buffer) => format!("{}x{}", buffer.entries, buffer.ways),
@@ -206,7 +205,7 @@ impl Declared {
         }
     }
 
-    /// The same, to five digits and with the unit.
+    /// The same, rounded to five digits and with the unit.
     pub fn shown(&self, value: Value) -> String {
         let value = match value {
             Value::Number(number) if number != 0.0 => {
@@ -219,7 +218,7 @@ impl Declared {
         format!("{}{space}{}", self.written(value), self.unit).trim_end().to_owned()
     }
 
-    /// Its range in words.
+    /// The range as text.
     pub fn range_text(&self) -> String {
         let [low, high] = self.range.map(|end| match self.form {
             Form::Buffer => end.to_string(),
@@ -229,10 +228,10 @@ impl Declared {
         format!("{low} to {high}{of}")
     }
 
-    /// The value that `text` means.
+    /// Parses a value.
     ///
     /// # Errors
-    /// A sentence with the range when it is none, or out of range.
+    /// A sentence with the range if `text` is not a value, or is out of range.
     pub fn read(&self, text: &str) -> Result<Value, Refusal> {
         let value = match self.form {
             Form::Number => text.parse().ok().map(Value::Number),
@@ -270,21 +269,21 @@ impl Declared {
     }
 }
 
-/// `64x4`; the ways may be left out.
+/// Parses `64x4`; the ways are optional.
 fn buffer(text: &str) -> Option<Buffer> {
     let (entries, ways) = text.split_once('x').unwrap_or((text, "4"));
     let buffer = Buffer { entries: entries.parse().ok()?, ways: ways.parse().ok()? };
     (0 < buffer.ways && buffer.ways <= buffer.entries).then_some(buffer)
 }
 
-/// Parameters of a configuration, whatever its type.
+/// The parameters of a configuration of any type.
 trait Part {
     fn declared(&self) -> Vec<Declared>;
 
     fn set(&mut self, name: &str, value: Value) -> bool;
 }
 
-/// A table, and the configuration that it reads and sets.
+/// A table with the configuration that it reads and sets.
 struct Bound<'a, C: 'static> {
     table: &'static [Parameter<C>],
     of: &'a mut C,
@@ -313,7 +312,7 @@ impl<C> Part for Bound<'_, C> {
     }
 }
 
-/// The parts of a model: tables with the configurations that they read and set.
+/// The parts of a model: each is a table with the configuration that it reads and sets.
 #[derive(Default)]
 pub struct Parts<'a> {
     parts: Vec<Box<dyn Part + 'a>>,
@@ -321,24 +320,24 @@ pub struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// The same with another table and its configuration.
+    /// Adds a table and its configuration.
     pub fn and<C>(mut self, table: &'static [Parameter<C>], of: &'a mut C) -> Self {
         self.parts.push(Box::new(Bound { table, of }));
         self
     }
 
-    /// The same without the parameters of these names: nothing depends on them.
+    /// Hides the parameters of these names, because nothing depends on them.
     pub fn without(self, without: &'static [&'static str]) -> Self {
         Self { without, ..self }
     }
 
-    /// Every parameter with its value.
+    /// All parameters with their values.
     pub fn declared(&self) -> Vec<Declared> {
         let all = self.parts.iter().flat_map(|part| part.declared());
         all.filter(|one| !self.without.contains(&one.name)).collect()
     }
 
-    /// Sets the parameter of this name; whether there is one.
+    /// Sets the parameter of this name. Returns false if there is none.
     pub fn set(&mut self, name: &str, value: Value) -> bool {
         !self.without.contains(&name) && self.parts.iter_mut().any(|part| part.set(name, value))
     }
@@ -347,7 +346,7 @@ impl<'a> Parts<'a> {
 /// The parameter of this name.
 ///
 /// # Errors
-/// A sentence with all names and the nearest when `owner` has none of this name.
+/// A sentence with all names and the nearest one if `owner` has no parameter of this name.
 pub fn find<'a>(owner: &str, list: &'a [Declared], name: &str) -> Result<&'a Declared, Refusal> {
     list.iter().find(|declared| declared.name == name).ok_or_else(|| {
         let names: Vec<&str> = list.iter().map(|declared| declared.name).collect();
@@ -356,11 +355,11 @@ pub fn find<'a>(owner: &str, list: &'a [Declared], name: &str) -> Result<&'a Dec
     })
 }
 
-/// What every random choice of a model follows from.
+/// The seed of a model's random number generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seed(pub u64);
 
-/// Its parameter.
+/// The parameter for the seed.
 pub const SEED: &[Parameter<Seed>] = parameter_table! {
     whole "seed" "" [0.0, 1e9] "random seed", assumed("any value works"), (0);
 };
@@ -441,7 +440,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is written is read back as it was.
+        /// A written value is read back unchanged.
         #[test]
         fn writing_and_reading_agree(many in 1u32..=9, cost in 0u64..=10_000, share in 0.0f64..=1.0) {
             let mut things = Things { many, cost, share, ..things() };

@@ -38,11 +38,11 @@ use crate::systems::{Configuration, SystemKind};
 /// The page size of the models that page references to one mapping, bytes.
 const PAGE_SIZE: u64 = crate::BASE_PAGE;
 
-/// The option that stands for the memory limit of a model that pages.
+/// The option that replaces the memory limit of a model that pages.
 const FRAMES: &str = "frames";
-/// The cost of a reference that is a hit, which is another of a program's.
+/// The cost of a hit, whose default differs for a program.
 const HIT: &str = "hit";
-/// Costs that a policy has no part in: it has neither minor faults nor a scan.
+/// Costs without effect on a policy, which has neither minor faults nor a scan.
 const NOT_OF_POLICIES: &[&str] = &["minor", "scan"];
 
 /// A model as a target.
@@ -139,8 +139,8 @@ impl Performer for Model {
 }
 
 impl Model {
-    /// Its parameters with the values that it has: the defaults, where no options were given. A
-    /// policy's own are those of [`PolicyKind`].
+    /// Its parameters with their values: the defaults unless options were given. A policy's own
+    /// parameters are those of [`PolicyKind`].
     pub fn parameters(&self) -> Vec<Declared> {
         match &self.0 {
             Kind::Published(system) => system.parameters(),
@@ -155,8 +155,8 @@ impl Model {
         }
     }
 
-    /// Of options that were accepted, those that change something, each once, as they are recorded.
-    /// What a model that pages was given stays as it is: its defaults differ between experiments.
+    /// The accepted options that differ from the defaults, each once, as a run records them. All
+    /// options of a model that pages are recorded, because its defaults differ between experiments.
     pub fn changed(name: &str, options: &[(String, String)]) -> Vec<(String, String)> {
         let Some(system) = Published::named(name) else { return options.to_vec() };
         let Ok(changed) = system.with(options) else { return options.to_vec() };
@@ -242,7 +242,7 @@ impl PagingModel {
                     }
                 }
                 Err(error) if is_system => return Err(refused(error)),
-                // Of a policy it may be a parameter of its own.
+                // It may be a parameter of the policy.
                 Err(_) => parameters.push(format!("{key}={value}")),
             }
         }

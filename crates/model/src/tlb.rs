@@ -91,7 +91,7 @@ impl Tlb {
 const MANUAL: &str = "Intel's optimization manual, Skylake server";
 const CYCLES: &str = "latencies of caches and memory of the time";
 
-/// The parameters of a processor.
+/// The parameters of a CPU.
 pub const PARAMETERS: &[Parameter<Tlb>] = parameter_table! {
     buffer "l1" "" [1.0, 1048576.0] "first-level TLB for base pages, entries and ways", documented(MANUAL), (first);
     buffer "l1-large" "" [1.0, 1048576.0] "first-level TLB for large pages", documented(MANUAL), (first_large);

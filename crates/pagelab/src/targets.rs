@@ -54,15 +54,14 @@ pub fn open(spec: &TargetSpec, own: &[(String, String)]) -> Result<Box<dyn Targe
     })
 }
 
-/// The target as it is recorded: of the parameters of a published system those that are not at
-/// their default.
+/// The target as a run records it. Parameters of a published system at their default are omitted.
 pub fn recorded(spec: &TargetSpec, own: &[(String, String)]) -> TargetSpec {
     let TargetKind::Model(name) = &spec.kind else { return spec.clone() };
     let conditions = spec.options.iter().filter(|option| !own.contains(option)).cloned();
     TargetSpec { kind: spec.kind.clone(), options: conditions.chain(Model::changed(name, own)).collect() }
 }
 
-/// The systems by name, with one line each.
+/// The names of all systems, with one line of help each.
 pub fn systems() -> impl Iterator<Item = (&'static str, &'static str)> {
     let published = PUBLISHED.iter().map(|system| (system.name, system.help));
     SYSTEMS.iter().map(|system| (system.name, system.help)).chain(published)

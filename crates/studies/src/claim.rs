@@ -316,8 +316,7 @@ pub struct Sensitivity {
     pub survive: usize,
 }
 
-/// Facts that a model was given and that nobody changes: name, value, unit, where the value comes
-/// from.
+/// Fixed inputs of a model: name, value, unit, source of the value.
 macro_rules! facts {
     ($($name:literal, $value:expr, $unit:literal, $standing:ident($why:expr);)*) => {
         [$($crate::claim::Parameter {
@@ -351,14 +350,14 @@ pub struct Parameter {
     pub unit: &'static str,
     /// Where the value comes from.
     pub standing: Standing,
-    /// Of a fitted constant, its name to the study's model.
+    /// The name of a fitted constant in the study's model.
     pub constant: Option<&'static str>,
-    /// The name under which it can be set.
+    /// The name for `--set`, if the parameter can be set.
     pub set: Option<&'static str>,
 }
 
 impl Parameter {
-    /// Declared parameters with the values that they have; what is no number has no row.
+    /// The rows of declared parameters with their values. Buffers have no row.
     pub(crate) fn of(declared: &[Declared]) -> Vec<Self> {
         let parameter = |one: &Declared| {
             Some(Self {

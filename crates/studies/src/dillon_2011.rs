@@ -46,10 +46,10 @@ struct Row {
     before: bool,
     /// Phases of each kind, serial and parallel, in its build.
     phases: u32,
-    /// How much faster its machine's processors are than the large one's, and how many there are.
+    /// The speed of its machine's CPUs relative to the large machine's, and their number.
     speed: f64,
     processors: u32,
-    /// Seconds of work with one job only, and with all.
+    /// Seconds of serial and of parallel work.
     serial: f64,
     parallel: f64,
     real: f64,
@@ -80,7 +80,7 @@ impl Row {
 /// Machine, workload, jobs, copies, kernel; real, user and system time in s.
 type Printed = (String, String, u32, u32, String, f64, f64, f64);
 
-/// The rows, on these machines.
+/// The published rows, with these machines.
 fn published(machines: &Machines) -> Result<Vec<Row>, StudyError> {
     let either = |text: &str, yes: &str, no: &str| match text {
         text if text == yes => Ok(true),
@@ -119,9 +119,9 @@ fn published(machines: &Machines) -> Result<Vec<Row>, StudyError> {
 struct Machines {
     processors: u32,
     small: u32,
-    /// How much faster a processor of the small machine is.
+    /// The speed of a CPU of the small machine, relative to one of the large machine.
     speed: f64,
-    /// Seconds of the builds of a kernel and a world with one job only, and with all.
+    /// Seconds of serial and of parallel work of the builds of a kernel and a world.
     serial: f64,
     parallel: f64,
     world_serial: f64,
@@ -314,7 +314,7 @@ const GIVEN_SYSTEM: [usize; 4] = [10, 11, FOUR_JOBS, 14];
 
 /// What the claims are answered from.
 struct Model {
-    /// The parameters with the values that they had.
+    /// The parameters with their values.
     declared: Vec<Declared>,
     rows: Vec<Row>,
     /// Numbers of the rows of the fit.
@@ -323,7 +323,7 @@ struct Model {
     /// The shares of the waits counted as system time.
     spun: Spun,
     outcomes: Vec<Outcome>,
-    /// How much faster a processor of the small machine is.
+    /// The speed of a CPU of the small machine, relative to one of the large machine.
     speed: f64,
     /// Seconds of buildkernel -j4 and -j48 before the patch, and -j48 without a lock.
     few: f64,
@@ -331,7 +331,7 @@ struct Model {
     later: f64,
 }
 
-/// What the model is given.
+/// The inputs of the model.
 struct Given {
     machines: Machines,
     parameters: Parameters,
@@ -341,9 +341,9 @@ struct Given {
 }
 
 impl Given {
-    /// What follows from the rows of the fit, under the options' ablation.
+    /// The values fitted to the rows of the fit, under the options' ablation.
     fn usual(options: &Options) -> Result<Self, StudyError> {
-        // Locks are fitted with the phases that are asked for, and with the machines of the study.
+        // The locks are fitted with the requested phases, and with the machines of the study.
         let mut asked_for = MACHINES;
         options.apply(Parts::default().and(WORK, &mut asked_for));
         let machines = Machines { phases: asked_for.phases, ..MACHINES };
@@ -388,7 +388,7 @@ fn perform_all(options: &Options, rows: &[Row], parameters: &Parameters) -> Vec<
 
 fn model(options: &Options) -> Result<Model, StudyError> {
     let mut given = Given::usual(options)?;
-    // What is changed is changed alone: what was fitted stays what it was fitted to be.
+    // A change affects only its own parameter: fitted values are not fitted again.
     options.apply(given.parts());
     let declared = given.parts().declared();
     let Given { machines, parameters, spun, asked } = given;

@@ -22,7 +22,7 @@ pub enum StudyError {
     /// The rows to fit cannot be used.
     #[error("--fit: {0}")]
     Fit(String),
-    /// There is no such parameter, or it cannot have this value.
+    /// There is no such parameter, or the value is not allowed.
     #[error("{0}")]
     Parameter(String),
     /// There is no such change of the model.

@@ -176,7 +176,7 @@ const NAMES: [&str; 4] = [
     "smooth_sin-random, 50,000 pages",
 ];
 
-/// Memory for the test.
+/// Memory of the test machine.
 struct Memory {
     frames: u32,
 }
@@ -186,7 +186,7 @@ const MEMORY: &[Declaration<Memory>] = parameter_table! {
         assumed("the test machine had about 25,000 pages for programs, and a test of 25,000 fitted"), (frames);
 };
 
-/// What the model is given: of both systems alike.
+/// The inputs of the model, the same for both systems.
 struct Given {
     memory: Memory,
     system: Configuration,

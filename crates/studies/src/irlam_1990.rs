@@ -113,13 +113,13 @@ fn crossing(share: f64, speeds: &[(u32, f64)]) -> Option<f64> {
     Some(f64::from(last) + part * f64::from(next - last))
 }
 
-/// How the test is run.
+/// The parameters of the workload.
 #[derive(Clone, Copy)]
 struct Workload {
     /// Ticks between two polls of the parent.
     poll: u64,
     sleepers: u32,
-    /// Runs of which the smallest counts.
+    /// Runs of which the smallest elapsed time counts.
     of: u64,
 }
 
@@ -132,7 +132,7 @@ const WORKLOAD: &[Declaration<Workload>] = parameter_table! {
         assumed("the author does not state the number"), (of);
 };
 
-/// What the model is given.
+/// The inputs of the model.
 struct Given {
     system: Sun4,
     workload: Workload,
@@ -153,7 +153,7 @@ impl Given {
             .and(SEED, &mut self.seed)
     }
 
-    /// With the options' change.
+    /// The inputs with the options' change.
     fn by(options: &Options) -> Result<Self, StudyError> {
         let mut given = Self::usual(options);
         options.apply(given.parts());

@@ -44,7 +44,7 @@ pub struct StudyKind {
     claims: &'static str,
     /// Its published tables.
     sheets: &'static [Sheet],
-    /// The parameters of its model, with the values that it has under the options.
+    /// The parameters of its model, with their values under the options.
     parameters: fn(&Options) -> Result<Vec<Declared>, StudyError>,
     /// The model's figures for the claims, under the options' change.
     answers: fn(&Options) -> Result<Answers, StudyError>,
@@ -84,11 +84,11 @@ impl StudyKind {
         book.judge(self.name, self.sheets, (self.answers)(options)?, keep)
     }
 
-    /// The parameters of its model that some claim depends on, with the values of the published
+    /// The parameters of its model on which a claim depends, with their values under the published
     /// conditions.
     ///
     /// # Errors
-    /// When published figures cannot be read, or the rows to fit cannot be used.
+    /// If published figures cannot be read, or the rows to fit cannot be used.
     pub fn parameters(&self, options: &Options) -> Result<Vec<Declared>, StudyError> {
         (self.parameters)(&options.unchanged())
     }
@@ -96,7 +96,7 @@ impl StudyKind {
     /// The parameter of this name among `list`.
     ///
     /// # Errors
-    /// When no claim of the study depends on a parameter of this name.
+    /// If no claim of the study depends on a parameter of this name.
     pub fn parameter<'a>(&self, list: &'a [Declared], name: &str) -> Result<&'a Declared, StudyError> {
         list.iter().find(|declared| declared.name == name).ok_or_else(|| {
             let names: Vec<&str> = list.iter().map(|declared| declared.name).collect();

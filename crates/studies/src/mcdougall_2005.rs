@@ -50,16 +50,16 @@ const READING_PARAMETERS: &[Declaration<Reading>] = parameter_table! {
         documented("SEGMAPDEFAULT on x64, 64 MB, divided by 16; 12% of free memory on SPARC"), (windows);
 };
 
-/// The start of a program with a large segment, and the disk that is read in order.
+/// The machine on which a program with a large segment starts, and the disk that is read in order.
 #[derive(Clone, Copy)]
 struct Machine {
-    /// GB of files, of 64 GB.
+    /// GB of files in 64 GB of memory.
     files: f64,
-    /// GB a second.
+    /// GB per second.
     zeroed: f64,
-    /// MB a second.
+    /// MiB per second.
     fastscan: f64,
-    /// Seconds of a turn of the disk.
+    /// Seconds per rotation of the disk.
     turn: f64,
 }
 
@@ -74,7 +74,7 @@ const MACHINE_PARAMETERS: &[Declaration<Machine>] = parameter_table! {
     number "turn" "s" [0.001, 0.04] "rotation of the disk", assumed("7,200 rpm"), (turn);
 };
 
-/// The file server beside applications.
+/// A file server that also runs applications.
 const SERVER_PARAMETERS: &[Declaration<Load>] = parameter_table! {
     whole "server-frames" "pages" [16384.0, 262144.0] "memory of the file server, in pages of 8 KiB",
         assumed("512 MB; not published"), (frames);
@@ -83,7 +83,7 @@ const SERVER_PARAMETERS: &[Declaration<Load>] = parameter_table! {
         assumed("a third of memory; not published"), (anonymous);
 };
 
-/// What the model is given.
+/// The inputs of the model.
 struct Given {
     costs: Costs,
     reading: Reading,
@@ -105,11 +105,11 @@ impl Given {
             .and(MACHINE_PARAMETERS, &mut self.machine)
             .and(SERVER_PARAMETERS, &mut self.server)
             .and(SEED, &mut self.seed)
-            // Only a chart shows what a turn of the disk changes.
+            // The rotation time of the disk affects only a chart.
             .without(&["turn"])
     }
 
-    /// With the options' change.
+    /// The inputs with the options' change.
     fn by(options: &Options, cells: &[(String, [f64; 2])]) -> Self {
         let mut given = Self::usual(options, cells);
         options.apply(given.parts());
@@ -159,7 +159,7 @@ const CASES: [&str; 3] = ["small-in-memory", "large-in-memory", "large-non-cache
 
 /// What the claims are answered from.
 struct Model {
-    /// The parameters with the values that they had.
+    /// The parameters with their values.
     declared: Vec<Declared>,
     machine: Machine,
     server: Load,

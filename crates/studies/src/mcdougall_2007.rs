@@ -162,7 +162,7 @@ const MACHINES: [&str; 4] = ["reference", "guest", "guest-numanode", "guest-fixe
 
 /// What the claims are answered from: each row as the model has it, and what many runs of each binding show.
 struct Model {
-    /// The parameters with the values that they had.
+    /// The parameters with their values.
     declared: Vec<Declared>,
     rows: Vec<Row>,
     fit: Fit,
@@ -183,9 +183,9 @@ const START: &[Declaration<Start>] = parameter_table! {
         fitted("the first six rows bound to a node"), (chip);
 };
 
-/// What the author did.
+/// The actions of the author.
 struct Author {
-    /// Seconds that he waited after the reference's last row.
+    /// Seconds of waiting after the reference's last row.
     waited: f64,
 }
 
@@ -194,7 +194,7 @@ const AUTHOR: &[Declaration<Author>] = parameter_table! {
         assumed("until half of the twentieth row, which is not printed"), (waited);
 };
 
-/// What the model is given.
+/// The inputs of the model.
 struct Given {
     fit: Fit,
     author: Author,

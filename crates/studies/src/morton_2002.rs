@@ -96,7 +96,7 @@ fn count(memory: &Memory, name: &str) -> Option<f64> {
 
 /// What the claims are answered from.
 struct Model {
-    /// The parameters with the values that they had.
+    /// The parameters with their values.
     declared: Vec<Declared>,
     five: Memory,
     ten: Memory,
@@ -106,7 +106,7 @@ struct Model {
     /// Ten copies with the slab's work outside of the lock.
     ten_slab_outside: Interleaved,
     costs: Costs,
-    /// A look at a lock that is taken, in ns.
+    /// One poll of a held lock, in ns.
     spin: f64,
     /// The reverse map whose work counts.
     kind: Kind,
@@ -118,12 +118,12 @@ const SCRIPT: &[Declaration<Script>] = parameter_table! {
     whole "parent-writes" "" [0.0, 132.0] "pages written by a parent after a fork", fitted("do_wp_page"), (parent_writes);
 };
 
-/// What the model is given besides its costs.
+/// The inputs of the model other than script and costs.
 #[derive(Clone, Copy)]
 struct Machine {
     processors: u32,
     elements_of_line: u32,
-    /// A look at a lock that is taken, in ns.
+    /// One poll of a held lock, in ns.
     spin: f64,
 }
 
@@ -134,7 +134,7 @@ const MACHINE: &[Declaration<Machine>] = parameter_table! {
     number "spin" "ns" [0.1, 10000.0] "poll of a held lock", assumed("about 10 cycles at 700 MHz"), (spin);
 };
 
-/// What the model is given.
+/// The inputs of the model.
 struct Given {
     script: Script,
     costs: Costs,

@@ -19,7 +19,7 @@ pub struct Options {
     pub here: Vec<Run>,
     /// The model as it is, or with something changed.
     pub change: Change,
-    /// Other values of the study's parameters, by name and in the parameter's unit.
+    /// Values for the study's parameters, by name and in the parameter's unit.
     pub set: Vec<(String, f64)>,
 }
 
@@ -48,7 +48,7 @@ impl Options {
         matches!(&self.change, Change::Without(name) if name == ablation)
     }
 
-    /// Gives parameters of a model the values that are asked for.
+    /// Sets the parameters of a model to the requested values.
     pub(crate) fn apply(&self, mut parts: Parts) {
         for (name, value) in &self.set {
             parts.set(name, Value::Number(*value));
@@ -67,13 +67,13 @@ impl Options {
         }
     }
 
-    /// The same without what is asked to be changed.
+    /// The options without any change.
     pub(crate) fn unchanged(&self) -> Self {
         Self { change: Change::None, set: Vec::new(), ..self.clone() }
     }
 }
 
-/// So many times a parameter's value; a count changes by one at least.
+/// A parameter's value times `factor`; a count changes by at least one.
 fn scaled(declared: &Declared, factor: f64) -> Option<f64> {
     let usual = declared.value.number()?;
     let found = usual * factor;

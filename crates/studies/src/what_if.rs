@@ -1,5 +1,5 @@
-//! A study under other values of its parameters: which figures and verdicts differ from those of
-//! the published conditions, for one choice of values or along a range of one parameter.
+//! A study with other values of its parameters. It compares figures and verdicts with those under
+//! the published conditions, for one set of values or along a range of one parameter.
 
 use pagelab_analysis::figure::{Axis, Mark, MarkKind, Plot, Series};
 use pagelab_model::parameter::{Declared, Form, Value};
@@ -7,30 +7,30 @@ use pagelab_model::parameter::{Declared, Form, Value};
 use crate::claim::{Claim, Role, Verdict};
 use crate::{Options, StudyError, StudyKind};
 
-/// Points of a sweep that does not say how many.
+/// Default number of points of a sweep.
 pub const POINTS: usize = 8;
-/// Points that a sweep may have.
+/// Maximum number of points of a sweep.
 pub const MAX_POINTS: usize = 100;
-/// A range is divided evenly as logarithms where its ends are this far apart.
+/// Ratio of the ends of a range from which its points are evenly spaced as logarithms.
 const WIDE: f64 = 4.0;
 
 /// A claim under the published conditions and under others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Changed {
-    /// Under the published conditions.
+    /// The claim under the published conditions.
     pub usual: Claim,
-    /// Under the others.
+    /// The claim under the other conditions.
     pub changed: Claim,
 }
 
 impl Changed {
-    /// Whether the model's figure is another.
+    /// Whether the model's figure differs.
     pub fn differs(&self) -> bool {
         differ(self.usual.model, self.changed.model)
     }
 }
 
-/// Whether two figures differ; two that are no numbers do not.
+/// Whether two figures differ; two NaNs do not.
 fn differ(a: f64, b: f64) -> bool {
     a != b && !(a.is_nan() && b.is_nan())
 }
@@ -45,8 +45,8 @@ pub fn changed(kind: &StudyKind, options: &Options) -> Result<Vec<Changed>, Stud
     Ok(usual.into_iter().zip(changed).map(|(usual, changed)| Changed { usual, changed }).collect())
 }
 
-/// Values of a parameter from one end of a range to the other, ascending; fewer than `points` where
-/// whole numbers are too near.
+/// Values of a parameter across a range, ascending. There are fewer than `points` if whole numbers
+/// coincide.
 pub fn points(declared: &Declared, from: f64, to: f64, points: usize) -> Vec<f64> {
     let (from, to) = (from.min(to), from.max(to));
     let last = points.max(2) - 1;
@@ -64,7 +64,7 @@ pub fn points(declared: &Declared, from: f64, to: f64, points: usize) -> Vec<f64
     values
 }
 
-/// Three digits, as it is printed.
+/// Rounded to three digits, as printed.
 fn rounded(value: f64) -> f64 {
     if value == 0.0 {
         return value;
@@ -84,8 +84,8 @@ pub struct Sweep {
     pub points: Vec<(f64, Vec<Claim>)>,
 }
 
-/// Judges a study at each value of a parameter, beside what the options set. `at` is told the share
-/// that is done.
+/// Judges a study at each value of a parameter, in addition to the values that the options set.
+/// `at` receives the completed share.
 ///
 /// # Errors
 /// As [`StudyKind::claims`].
@@ -107,8 +107,8 @@ pub fn sweep(
     Ok(Sweep { parameter, usual, points })
 }
 
-/// Claims by verdict that are counted: neither identities nor what follows from others or repeats
-/// one under the published conditions.
+/// Counted claims by verdict. Identities do not count, nor do claims that follow from others or
+/// repeat one under the published conditions.
 pub fn counted(usual: &[Claim], claims: &[Claim]) -> [usize; 3] {
     Verdict::ALL.map(|verdict| {
         let of =
@@ -123,7 +123,7 @@ impl Sweep {
         self.parameter.value.number()
     }
 
-    /// The parameter as a sweep shows it: with its unit.
+    /// The parameter's name with its unit.
     pub fn named(&self) -> String {
         match self.parameter.unit {
             "" => self.parameter.name.to_owned(),
@@ -131,14 +131,14 @@ impl Sweep {
         }
     }
 
-    /// Places of the claims whose model figure is not the same at every value.
+    /// Indices of the claims whose model figure differs at some value.
     pub fn moved(&self) -> Vec<usize> {
         let moves =
             |&n: &usize| self.points.iter().any(|(_, claims)| differ(claims[n].model, self.usual[n].model));
         (0..self.usual.len()).filter(moves).collect()
     }
 
-    /// Places of the claims whose verdict is another at some value.
+    /// Indices of the claims whose verdict differs at some value.
     pub fn turned(&self) -> Vec<usize> {
         let turns = |&n: &usize| {
             self.usual[n].role != Role::Identity
@@ -168,7 +168,7 @@ impl Sweep {
         Plot { series: colored.collect(), marks, ..Plot::new(title, caption, self.axis(), y.switchable()) }
     }
 
-    /// Claims by verdict against the parameter; then, by claim, the model's figures.
+    /// A plot of the claims by verdict against the parameter, then plots of the model's figures.
     pub fn plots(&self) -> Vec<Plot> {
         let verdicts = Verdict::ALL.into_iter().enumerate().map(|(place, verdict)| {
             let count =
@@ -176,8 +176,7 @@ impl Sweep {
             Series::line(verdict.name(), self.points.iter().map(count))
         });
         let title = format!("Claims by verdict against {}", self.parameter.name);
-        let caption =
-            "Claims that are counted: no identities, and none that follows from others or repeats one.";
+        let caption = "Counted claims: without identities and claims that follow from others or repeat one.";
         let first = self.plot(title, caption, Axis::linear("claims", ""), verdicts.collect());
         let mut plots = vec![Plot { wide: true, ..first }];
         let moved = self.moved();
@@ -225,7 +224,7 @@ mod tests {
     fn a_wide_range_is_divided_as_logarithms_and_a_narrow_one_evenly() {
         assert_eq!(points(&declared(Form::Whole), 64.0, 512.0, 4), [64.0, 128.0, 256.0, 512.0]);
         assert_eq!(points(&declared(Form::Number), 0.0, 1.0, 5), [0.0, 0.25, 0.5, 0.75, 1.0]);
-        // Both ends are as they were asked for, whichever comes first.
+        // The ends are exact, in either order.
         assert_eq!(points(&declared(Form::Number), 30.0, 10.0, 3), [10.0, 20.0, 30.0]);
     }
 

@@ -308,16 +308,16 @@ fn rows_to_fit_change_the_roles_and_the_parameters() {
     assert!(dillon.study(&none).unwrap_err().to_string().contains("row 99"));
 }
 
-/// The model's figures under some values, with as few runs as a change of a model has.
+/// The model's figures under some values, with as few runs as for a change of the model.
 fn few_runs(kind: &StudyKind, set: Vec<(String, f64)>) -> Vec<f64> {
-    // Each claim of this one has tests of millions of references of its own.
+    // Each claim of this study runs its own tests of millions of references.
     let quick = |id: &str| kind.name != "gorman-2002" || id == "large-end";
     let change = Change::Scaled("nothing", 1.0);
     let options = Options { change, set, ..Options::default() };
     kind.claims_that(&options, |id, _| quick(id)).unwrap().into_iter().map(|claim| claim.model).collect()
 }
 
-/// Bits, so that what is no number is equal to itself.
+/// Bits, so that NaN equals itself.
 fn bits(figures: Vec<f64>) -> Vec<u64> {
     figures.into_iter().map(f64::to_bits).collect()
 }
@@ -334,7 +334,7 @@ fn every_parameter_of_a_study_moves_a_figure() {
     let mut idle = Vec::new();
     for kind in STUDIES {
         let usual = bits(few_runs(kind, Vec::new()));
-        // The quick claim of this one has a pattern without chance; the others take minutes.
+        // The quick claim of this study uses a pattern without randomness; the others take minutes.
         let is_quick = |declared: &Declared| kind.name != "gorman-2002" || declared.name != "seed";
         for declared in kind.parameters(&Options::default()).unwrap().into_iter().filter(is_quick) {
             let figures = |value| bits(few_runs(kind, vec![(declared.name.to_owned(), value)]));
@@ -359,7 +359,7 @@ fn parameters_at_their_defaults_change_no_figure() {
     }
 }
 
-/// A study and the target that performs its experiment have the same machine; what is fitted is
+/// A study and the target that runs its experiment model the same machine. Fitted values are
 /// rounded in the target.
 #[test]
 fn studies_and_targets_have_the_same_defaults() {
@@ -376,7 +376,7 @@ fn studies_and_targets_have_the_same_defaults() {
         let of_target = Model::new(target, &[]).unwrap().parameters();
         let mut found = 0;
         for one in &list {
-            // The windows of the read test are a count, and those of the target a share.
+            // The windows are a count in the read test, and a share in the target.
             let same = of_target.iter().find(|other| (other.name, other.unit) == (one.name, one.unit));
             let Some(other) = same else { continue };
             found += 1;
@@ -414,8 +414,7 @@ fn an_unknown_parameter_is_refused_with_those_that_claims_depend_on() {
     assert!(refusal("locked", 120.0).contains("at least 12 pmegs"));
 }
 
-/// Fewer pmegs turn verdicts, and a sweep through the published value has the published figures
-/// there.
+/// Fewer CPUs change verdicts, and at the published value a sweep gives the published figures.
 #[test]
 fn a_sweep_has_the_published_figures_at_the_published_value() {
     let kind = named("dillon-2011").unwrap();

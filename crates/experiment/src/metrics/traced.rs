@@ -11,13 +11,13 @@ metrics! {
         "Includes interrupts and kernel threads. The emulator counts each instruction, and a \
          faulting one each time it starts. The table instructions lists them per function.";
     PAGES_TOUCHED = "pages.touched", Count, Count, Lower,
-        "trace=functions: pages that the program's user mode fetches from, loads or stores",
-        "Distinct virtual pages of 4 KiB. A page at one address in several processes counts once. \
+        "trace=functions: pages that the program fetches from, loads or stores in user mode",
+        "Distinct virtual pages of 4 KiB. The same address in several processes counts once. \
          Pages that only the kernel reads or writes for the program do not count.";
     SYSTEM_CALLS = "system-calls", Count, Count, Lower,
         "trace=functions: system calls of the program",
-        "The number of entries into the kernel's functions for system calls, from execve to \
-         exit_group. The table system-calls lists them by name.";
+        "Entries into the kernel's system call functions, from execve to exit_group. \
+         The table system-calls lists them by name.";
     REFERENCES_USER = "references.user", Count, Count, Neither,
         "trace=cache: loads and stores in user mode during one more execution of the load",
         "The table cache-misses lists them per function. An instruction that reads and writes \

@@ -1,10 +1,10 @@
-//! The parameters of a read: the processor time of its parts.
+//! The parameters of a read: the CPU time of each part.
 
 use super::path::Costs;
 use crate::parameter::Parameter;
 use crate::parameter_table;
 
-/// What the parts of a read cost.
+/// Costs of the parts of a read.
 pub const COSTS: &[Parameter<Costs>] = parameter_table! {
     number "call" "µs" [0.0, 10000.0] "call and copy of 8 KiB", fitted("small-in-memory, Solaris 8"), (call);
     number "reclaim" "µs" [0.0, 10000.0] "reclaim of a page from the cache list",

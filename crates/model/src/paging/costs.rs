@@ -21,7 +21,7 @@ pub struct Costs {
     pub transfer: u64,
 }
 
-/// The parameters, one for each cost.
+/// One parameter for each cost.
 pub const PARAMETERS: &[Parameter<Costs>] = parameter_table! {
     whole "hit" "ns" [1.0, 1e9] "reference to a mapped page",
         assumed("copying a page at 1 GB/s (2002); a read from cache and memory (today)"), (hit);

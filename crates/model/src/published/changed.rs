@@ -1,4 +1,4 @@
-//! Tests of the parameters: each changes a figure, and none does at its default.
+//! Tests of the parameters: each changes a figure, and none changes one at its default.
 
 use pagelab_experiment::experiments::{
     Access, Clock, Experiment, Faultscale, Fileread, Forkstorm, Mapping, PagesOf, Paging, Vmtest, Work,
@@ -12,7 +12,7 @@ use crate::systems::SYSTEMS;
 use crate::target::Model;
 use pagelab_caches::Buffer;
 
-/// Small experiments that each part of a system has a part in.
+/// Small experiments that together depend on every part of a system.
 fn experiments(system: &Published) -> Vec<Experiment> {
     let vmtest = |sizes: &str, process: &str, pages_of| {
         Experiment::Vmtest(Vmtest {
@@ -87,7 +87,7 @@ fn every_parameter_changes_a_figure() {
         for declared in system.parameters() {
             let moved = others(&declared).into_iter().any(|value| {
                 let option = (declared.name.to_owned(), declared.written(value));
-                // Of a machine on which nobody gets on there are no figures.
+                // A machine on which no process makes progress is refused and has no figures.
                 system.with(&[option]).is_ok_and(|changed| {
                     all.iter().zip(&usual).any(|(one, usual)| figures(&changed, one) != *usual)
                 })
@@ -117,7 +117,7 @@ fn a_parameter_at_its_default_changes_nothing() {
 fn what_is_left_out_is_a_parameter_of_some_system() {
     let known =
         |name: &&str| PUBLISHED.iter().any(|other| other.parameters().iter().any(|one| one.name == *name));
-    // What only a study has a part for is declared with the machine, too.
+    // Parameters that only a study depends on are declared with the machine, too.
     let of_studies = ["child", "child-faults", "test", "test-faults", "shared"];
     for system in PUBLISHED {
         for name in system.without.iter().filter(|name| !of_studies.contains(name)) {
@@ -142,7 +142,7 @@ fn a_machine_without_enough_pmegs_is_refused() {
     assert_eq!(range, "pmegs=9: must be a whole number from 32 to 8192");
 }
 
-/// Nothing of a paging system's memory, its swap device or its scanner is a parameter in vain.
+/// Every parameter of a paging system's memory, swap device and scanner has an effect.
 #[test]
 fn every_parameter_of_a_paging_system_changes_a_figure() {
     let paging =

@@ -10,16 +10,15 @@ use crate::locks::{ALONE, Build, Machine, Token};
 use crate::parameter::{Parameter, Parts};
 use crate::parameter_table;
 
-/// A machine with one lock.
+/// A machine whose VM system has one lock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Locked {
     faults: Token,
     builds: Token,
-    /// Zero-fill faults a second of one process alone.
+    /// Zero-fill faults per second of a single process.
     alone: f64,
     processors: u32,
-    /// buildkernel without modules: seconds of one job alone, and of all jobs together; in so many
-    /// phases.
+    /// buildkernel without modules: seconds of serial and of parallel work, and its phases.
     kernel: Build,
 }
 
@@ -79,7 +78,7 @@ pub(super) fn refuses(locked: &Locked, faultscale: &Faultscale) -> Option<super:
     }
     let greatest = faultscale.workers.iter().copied().max().unwrap_or(1);
     let processors = locked.processors;
-    // Jobs of a build take turns on the processors; the lock's queue knows one process for each.
+    // Jobs of a build share the CPUs; the queue of the lock has one process per CPU.
     (!build && greatest > processors).then(|| {
         ("workers", format!("models {processors} processors"), format!("use --workers up to {processors}"))
     })

@@ -21,7 +21,7 @@ use crate::parameter_table;
 pub(super) const PAGE: u64 = 8192;
 const READ: u64 = PAGE;
 
-/// A machine whose page cache is read.
+/// A machine with a page cache.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Cached {
     path: Path,
@@ -31,9 +31,9 @@ pub(super) struct Cached {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Machine {
-    /// Processor time of copying 8 KiB, and so of a call without it, µs.
+    /// CPU time of copying 8 KiB, in µs; the rest of `Costs::call` is the call itself.
     copy: f64,
-    /// Segmap's share of memory, in percent.
+    /// Share of memory for segmap's windows, in percent.
     windows: u64,
     processors: u32,
 }

@@ -11,7 +11,7 @@ use crate::parameter::{Parameter, Parts, SEED, Seed};
 use crate::parameter_table;
 use crate::rmap::{self, KernelCosts, Kind, Script, Storm, storm};
 
-/// A quad Pentium III with a kernel that has this reverse map.
+/// A quad Pentium III with a kernel of one kind of reverse map.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Machine {
     kind: Kind,
@@ -21,10 +21,10 @@ pub(super) struct Machine {
     seed: Seed,
 }
 
-/// What runs the programs.
+/// The user side: the programs' time and the CPUs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Programs {
-    /// User time of one fork of the script, its share of shell and programs included, ns.
+    /// User time per fork of the script, including its share of shell and programs, in ns.
     user: f64,
     processors: u32,
 }

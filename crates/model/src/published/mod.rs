@@ -40,7 +40,7 @@ pub struct Published {
     pub name: &'static str,
     /// One line.
     pub help: &'static str,
-    /// Parameters of its parts that nothing in its experiment depends on.
+    /// Parameters of its parts that have no effect on its experiment.
     without: &'static [&'static str],
     system: System,
 }
@@ -55,19 +55,19 @@ enum System {
     Clock(Guest, Seed),
 }
 
-/// A machine of the Sun-4 family under SunOS 4.0.3, and what is kept of a pmeg.
+/// A machine of the Sun-4 family under SunOS 4.0.3, and its copies of PMEGs.
 const fn sun4c(machine: Machine, copies: Copies) -> System {
     System::Sun4(Sun4 { copies, ..Sun4::sunos403(machine) }, Seed(1))
 }
 
-/// The time of a Sun-4 begins when all processes are ready; where copies are kept, no process loses
-/// all its pmegs.
+/// Parameters without effect on a Sun-4 that keeps copies: its time starts when all processes are
+/// ready, and no process loses all its PMEGs.
 const READY: &[&str] = &["child", "child-faults", "test", "test-faults", "swap-in"];
-/// The same where no copies are kept.
+/// The same for a Sun-4 that keeps no copies.
 const NO_COPIES: &[&str] = &["child", "child-faults", "test", "test-faults", "reload"];
-/// Costs of a reverse map, where there is none.
+/// The costs of a reverse map, for a kernel that has none.
 const NO_MAP: &[&str] = &["miss", "shared", "atomic", "slab", "call", "seed"];
-/// Counts go up and down in the same way whoever takes the next turn.
+/// Parameters without effect on a map that only counts: the order of the processes does not matter.
 const COUNTS: &[&str] = &["shared", "seed"];
 
 /// All of them.
@@ -147,7 +147,7 @@ pub const PUBLISHED: &[Published] = &[
     Published {
         name: "guest-clock",
         help: "clock: a guest on cores whose counters are slow and not in step (McDougall 2007)",
-        // A jump has made it give up its chip, which alone tells what its counters are not.
+        // After a jump the guest ignores its time-of-day chip, which alone reveals the rate.
         without: &["rate"],
         system: System::Clock(Guest::UNBOUND, Seed(1)),
     },
@@ -171,10 +171,10 @@ impl Published {
         PUBLISHED.iter().find(|system| system.name == name)
     }
 
-    /// The same with parameters of the command line.
+    /// The system with parameters from the command line.
     ///
     /// # Errors
-    /// A sentence when it has no such parameter, or the value is out of range.
+    /// A sentence if the system has no such parameter, or the value is out of range.
     pub fn with(&self, options: &[(String, String)]) -> Result<Self, Refusal> {
         let mut system = self.system;
         for (name, text) in options {
@@ -188,7 +188,7 @@ impl Published {
         Ok(Self { system, ..*self })
     }
 
-    /// Its parameters with the values that it has.
+    /// Its parameters with their values.
     pub fn parameters(&self) -> Vec<Declared> {
         let mut system = self.system;
         system.parts().without(self.without).declared()
@@ -277,7 +277,7 @@ impl Published {
     }
 }
 
-/// A parameter of an experiment that a model does not honour: its name, why, what to do instead.
+/// A parameter of an experiment that a model does not honour: its name, the reason, the remedy.
 type Refused = (&'static str, String, String);
 
 fn refusal(parameter: &'static str, why: &str, remedy: &str) -> Refused {

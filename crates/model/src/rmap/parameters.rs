@@ -1,4 +1,4 @@
-//! The parameters of reverse maps: the costs of their parts, and of the kernel besides.
+//! The parameters of reverse maps: the costs of their operations, and of the rest of the kernel.
 
 use super::kernel::KernelCosts;
 use super::mechanism::Costs;
@@ -8,7 +8,7 @@ use crate::parameter_table;
 const PROFILE: &str =
     "Morton's run and profile without a reverse map: the function's share of 76.19 s divided by its calls";
 
-/// What the parts of a reverse map cost.
+/// Costs of the operations of a reverse map.
 pub const COSTS: &[Parameter<Costs>] = parameter_table! {
     number "miss" "ns" [0.0, 100000.0] "cache miss",
         assumed("a line over the bus that four Pentium IIIs share"), (miss);
@@ -20,7 +20,7 @@ pub const COSTS: &[Parameter<Costs>] = parameter_table! {
         assumed("about 20 cycles at 700 MHz"), (call);
 };
 
-/// What the kernel costs besides.
+/// Costs of the rest of the kernel.
 pub const KERNEL: &[Parameter<KernelCosts>] = parameter_table! {
     number "copied" "ns" [0.0, 1000000.0] "page-table entry copied by fork", derived(PROFILE), (copied);
     number "dropped" "ns" [0.0, 1000000.0] "page-table entry dropped by exec or exit", derived(PROFILE), (dropped);

@@ -25,7 +25,7 @@ pub const SEGMENT: u64 = 256 << 10;
 pub const SPARCSTATION_1: Machine =
     Machine { name: "SPARCstation 1", page: 4096, entries: 64, pmegs: 128, contexts: 8 };
 
-/// Its successor.
+/// The successor of the SPARCstation 1.
 pub const SPARCSTATION_2: Machine =
     Machine { name: "SPARCstation 2", page: 4096, entries: 64, pmegs: 256, contexts: 16 };
 

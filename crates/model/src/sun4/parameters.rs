@@ -1,4 +1,4 @@
-//! The parameters of a Sun-4 and its system.
+//! The parameters of a Sun-4 and of its operating system.
 
 use super::vmtest::Sun4;
 use crate::parameter::Parameter;
@@ -7,10 +7,10 @@ use pagelab_experiment::declaration::Refusal;
 
 const KERNELS: &str = "NetBSD arch/sparc/sparc/cpu.c; Linux arch/sparc/mm/sun4c.c";
 
-/// Pmegs that user processes need at least, so that every one of them gets on.
+/// Minimum of PMEGs for user processes, so that each of them makes progress.
 const MIN_USER_PMEGS: u32 = 12;
 
-/// The parameters, the machine's first.
+/// The parameters of the machine, then those of the system.
 pub const PARAMETERS: &[Parameter<Sun4>] = parameter_table! {
     whole "pmegs" "" [32.0, 8192.0] "page map entry groups (PMEGs)", documented(KERNELS), (machine.pmegs);
     whole "contexts" "" [3.0, 1024.0] "hardware contexts", documented(KERNELS), (machine.contexts);
@@ -39,17 +39,17 @@ pub const PARAMETERS: &[Parameter<Sun4>] = parameter_table! {
 };
 
 impl Sun4 {
-    /// Refuses a machine on which processes cannot get on.
+    /// Refuses a machine on which processes cannot make progress.
     ///
     /// # Errors
-    /// A sentence when users can get too few pmegs.
+    /// A sentence if user processes can get too few PMEGs.
     pub fn check(&self) -> Result<(), Refusal> {
         let (pmegs, locked) = (self.machine.pmegs, self.locked);
         if pmegs >= locked + MIN_USER_PMEGS {
             return Ok(());
         }
         Err(Refusal::new(format!(
-            "pmegs={pmegs}, locked={locked}: users must be able to get at least {MIN_USER_PMEGS} pmegs"
+            "pmegs={pmegs}, locked={locked}: at least {MIN_USER_PMEGS} pmegs must remain for user processes"
         )))
     }
 }

@@ -24,7 +24,7 @@ pub struct SystemKind {
     pub costs: Costs,
     /// Slots that one fault reads at once.
     pub read_ahead: u32,
-    /// Whether it has the scanner of Solaris.
+    /// Whether the system has the scanner of Solaris.
     scans: bool,
     make: fn(u32, u32, Tunables) -> Box<dyn System>,
 }
@@ -89,24 +89,24 @@ pub const SYSTEMS: &[SystemKind] = &[
     },
 ];
 
-/// What can be changed of a system.
+/// A system with the values of its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Configuration {
     /// The system.
     pub kind: &'static SystemKind,
-    /// What things cost.
+    /// The costs of its operations.
     pub costs: Costs,
-    /// Slots that one fault reads at once.
+    /// Swap slots read by one fault.
     pub read_ahead: Slots,
-    /// What the rates of a scanner follow from, where there is one.
+    /// The parameters of the scanner, if the system has one.
     pub scanner: Scanner,
 }
 
-/// Slots of a swap area.
+/// A number of swap slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slots(pub u32);
 
-/// The parameter of systems that read ahead.
+/// The parameter of systems with swap read-ahead.
 const READ_AHEAD: &[Parameter<Slots>] = parameter_table! {
     whole "read-ahead" "slots" [1.0, 64.0] "swap slots read by one fault, rounded up to a power of 2",
         documented("page-cluster: 4 in Linux 2.4, 3 since 2.6"), (0);
@@ -125,7 +125,7 @@ impl Configuration {
         parts
     }
 
-    /// The machine that it runs on.
+    /// The machine under the system.
     pub fn machine(&self, pages: u32, frames: u32) -> Machine {
         Machine::new(pages, frames, self.costs, self.read_ahead.0)
     }

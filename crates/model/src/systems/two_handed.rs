@@ -42,14 +42,14 @@ pub struct Tunables {
     pub maxpgio: u32,
 }
 
-/// What the thresholds and rates of a machine follow from.
+/// Parameters from which the thresholds and rates of a machine are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scanner {
-    /// Bytes a second at no free memory, before the scanner has measured how fast it can go.
+    /// Bytes per second without free memory, before the scanner has measured its speed.
     pub fastscan: u64,
-    /// Which part of memory lotsfree is: 64 means a 64th.
+    /// Memory divided by lotsfree: 64 means a 64th of memory.
     pub lotsfree: u32,
-    /// Outputs a second.
+    /// Page-outs per second.
     pub maxpgio: u32,
 }
 
@@ -74,14 +74,13 @@ impl Tunables {
         Self::of(&Scanner::SOLARIS, pages, page_size)
     }
 
-    /// Those that follow from the scanner's defaults.
+    /// The tunables of a machine whose scanner has not measured its speed yet.
     pub fn of(scanner: &Scanner, pages: u32, page_size: u32) -> Self {
         let fastscan = u32::try_from(scanner.fastscan / u64::from(page_size)).unwrap_or(u32::MAX);
         Self::measured(scanner, pages, page_size, fastscan)
     }
 
-    /// Solaris's defaults once the scanner has measured how fast it can go, `measured` pages a
-    /// second.
+    /// Solaris's defaults once the scanner has measured its speed: `measured` pages per second.
     pub fn sampled(pages: u32, page_size: u32, measured: u32) -> Self {
         Self::measured(&Scanner::SOLARIS, pages, page_size, measured)
     }

@@ -41,7 +41,7 @@ const TARGETS: &[(&str, &str)] = &[
     ),
     (
         "model:NAME,KEY=VALUE…",
-        "a simulator in virtual time. 'pagelab targets NAME' lists its parameters; one that pages has frames=N instead of the memory limit",
+        "a simulator in virtual time. 'pagelab targets NAME' lists its parameters. If it pages, frames=N replaces the memory limit",
     ),
     (
         "pager:POLICY,KEY=VALUE…",
@@ -165,7 +165,7 @@ pub fn targets(arguments: &TargetArguments, context: &Context) -> Result<ExitCod
     pairs("targets", "target", &list, arguments, context)
 }
 
-/// A declared parameter as JSON.
+/// A parameter as JSON.
 fn parameter_json(one: &parameter::Declared) -> serde_json::Value {
     json!({
         "name": one.name,
@@ -208,7 +208,8 @@ fn model(name: &str, arguments: &Arguments, context: &Context) -> Result<ExitCod
         );
     }
     if let Ok(policy) = name.parse::<PolicyKind>() {
-        let own = format!("The policy with its own parameters is {policy}; 'pagelab policies' has all.");
+        let own =
+            format!("With its own parameters the policy is {policy}; 'pagelab policies' lists all policies.");
         sentences(&own, "", "  ", &context.style);
     }
     Ok(ExitCode::SUCCESS)

@@ -55,10 +55,10 @@ pub struct Arguments {
     #[arg(long, requires = "paper")]
     ranges: bool,
     /// Judge the claims with another value of a parameter, and show the model figures and verdicts
-    /// that differ; the study's table of parameters names them. May be repeated
+    /// that differ; the study's table of parameters lists the names. May be repeated
     #[arg(long, value_name = "NAME=VALUE", requires = "paper", conflicts_with_all = ["on", "ranges"])]
     set: Vec<what_if::Given>,
-    /// Judge the claims at values of a parameter from A to B, 8 or N of them; --html plots the
+    /// Judge the claims at N values of a parameter from A to B (8 by default); --html plots the
     /// verdicts and the model figures against the parameter
     #[arg(long, value_name = "NAME=A..B[/N]", requires = "paper", conflicts_with_all = ["on", "ranges"])]
     sweep: Option<what_if::Range>,
@@ -139,7 +139,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     }
 }
 
-/// What was asked wrongly, or went wrong.
+/// A usage error if the request was wrong, else a failure.
 fn refused(error: StudyError) -> anyhow::Error {
     match error {
         StudyError::Ablation { .. } | StudyError::Fit(_) | StudyError::Parameter(_) => {

@@ -35,7 +35,7 @@ pub struct Tracing {
     pub unit: u64,
     /// The kinds that are recorded: `load`, `store`, `fetch`.
     pub kinds: Vec<String>,
-    /// The window through which it was recorded, in pages; none: every reference was recorded.
+    /// The window of the recording, in pages; none if every reference was recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<u32>,
 }

@@ -36,7 +36,7 @@ fn asked(claim: &Claim) -> String {
     }
 }
 
-/// What was published.
+/// The published figure or words.
 pub fn published(claim: &Claim) -> String {
     match (&claim.words, claim.published) {
         (Some(words), _) => words.clone(),

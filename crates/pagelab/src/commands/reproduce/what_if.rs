@@ -1,5 +1,5 @@
-//! `reproduce STUDY --set NAME=VALUE` and `--sweep NAME=A..B`: a study judged under other
-//! conditions than the published ones.
+//! `reproduce STUDY --set NAME=VALUE` and `--sweep NAME=A..B`: judges a study under conditions
+//! other than the published ones.
 
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -69,10 +69,10 @@ impl FromStr for Range {
     }
 }
 
-/// A parameter that was set, and to which value.
+/// A parameter and the value that it was set to.
 type Set = (Declared, Value);
 
-/// The number that a parameter of the study is given.
+/// Parses the number for a parameter of the study.
 fn read(kind: &StudyKind, list: &[Declared], name: &str, text: &str) -> Result<(Declared, f64)> {
     let declared = kind.parameter(list, name).map_err(refused)?;
     let value = declared.read(text).map_err(|error| usage(error.to_string()))?;
@@ -80,7 +80,7 @@ fn read(kind: &StudyKind, list: &[Declared], name: &str, text: &str) -> Result<(
     Ok((*declared, number))
 }
 
-/// Judges the study as it is asked for, and prints what differs.
+/// Judges the study as requested, and prints the differences.
 pub fn run(
     kind: &'static StudyKind,
     arguments: &Arguments,
@@ -109,7 +109,7 @@ pub fn run(
     }
 }
 
-/// The conditions that are not the published ones, in words.
+/// The conditions that differ from the published ones, as text.
 fn conditions(set: &[Set]) -> String {
     let of = |(declared, value): &Set| {
         format!(
@@ -134,7 +134,7 @@ fn set_json(set: &[Set]) -> Vec<serde_json::Value> {
     set.iter().map(one).collect()
 }
 
-/// The score by verdict of counted claims, for a picture.
+/// The counted claims by verdict, for a chart.
 fn scored(name: &str, usual: &[Claim], claims: &[Claim]) -> Score {
     let counts = Verdict::ALL.into_iter().zip(counted(usual, claims));
     Score {
@@ -152,7 +152,7 @@ fn verdicts(changed: &Changed) -> String {
     }
 }
 
-/// Claims whose model figure differs; those whose verdict turns come first.
+/// Claims whose model figure differs; those with a different verdict come first.
 fn differences(claims: &[Changed]) -> TextTable {
     let mut differ: Vec<&Changed> = claims.iter().filter(|changed| changed.differs()).collect();
     let turned = |one: &Changed| one.usual.role != Role::Identity && one.usual.verdict != one.changed.verdict;
@@ -237,7 +237,7 @@ fn write(arguments: &Arguments, kind: &StudyKind, section: Section, file: &std::
     Ok(())
 }
 
-/// Of a verdict the mark behind a figure.
+/// The mark of a verdict after a figure.
 fn mark(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Reproduced => "✓",
@@ -246,7 +246,7 @@ fn mark(verdict: Verdict) -> &'static str {
     }
 }
 
-/// A row for each value.
+/// One row per value.
 fn values_table(found: &Sweep) -> TextTable {
     let number = |value: f64| found.parameter.written(Value::Number(value));
     let row = |(value, claims): &(f64, Vec<Claim>)| {
@@ -276,7 +276,7 @@ fn values_table(found: &Sweep) -> TextTable {
     table
 }
 
-/// The claims at these places, one a row; their figures at each value.
+/// The claims at these indices, one per row, with their figures at each value.
 fn claims_table(found: &Sweep, title: &str, places: &[usize]) -> TextTable {
     let row = |&n: &usize| {
         let claim = &found.usual[n];
