@@ -133,7 +133,7 @@ impl<'a> Recording<'a> {
         let least = ends.as_ref().map_or(0, |(heading, _)| heading.least());
         if let Some((_, small)) = players.iter().find(|(_, frames)| *frames < least) {
             let what = format!(
-                "a memory of {small} pages: {} was recorded through a window for {least} pages and more",
+                "a memory of {small} pages: {} was recorded through a window, for at least {least} pages",
                 self.path.display()
             );
             return Err(Failure::refused(what, "record the program without --window"));
