@@ -1,46 +1,48 @@
-//! How well the page cache serves reads and mappings: hits, misses and the work of read-ahead in
-//! pages. They are counted in the kernel while this view runs; here are ratio, order and table.
+//! The view of page-cache requests: hits, misses and read-ahead, in pages. BPF programs count them
+//! in the kernel while the view runs; this module computes the ratio, sorts the owners and formats
+//! the table.
 
 use serde::Serialize;
 
 use super::{Described, Width, fitting};
 
-/// Of whom requests are counted.
+/// The kind of owner that requests are counted for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// All together.
+    /// The whole machine.
     Machine,
-    /// The process that asked.
+    /// The requesting process.
     Process,
-    /// The memory cgroup of the process that asked.
+    /// The memory cgroup of the requesting process.
     Cgroup,
-    /// The file.
+    /// The requested file.
     File,
 }
 
-/// Who asked for pages, or what for.
+/// The machine, or a process, cgroup or file that requests are counted for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Owner {
-    /// The process, or the inode of the file or of the cgroup's folder; None for the machine.
+    /// The process ID, or the inode number of the file or of the cgroup's directory; None for the
+    /// machine.
     pub number: Option<u64>,
     /// The name; empty for the machine.
     pub name: String,
 }
 
-/// Pages of an interval.
+/// Page counts of one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
-    /// Requested and served by an earlier use.
+    /// Requested, and in the cache from an earlier use.
     pub hits: u64,
-    /// Requested and not there: somebody waited for them to be read.
+    /// Requested, and absent: a task waited until they were read.
     pub misses: u64,
-    /// Requested for the first time, after read-ahead had read them.
+    /// Requested for the first time after read-ahead brought them in.
     pub ahead: u64,
-    /// Read ahead and evicted without a request; None where nobody can say for whom.
+    /// Read ahead and evicted without a request; None if the owner is unknown.
     pub wasted: Option<u64>,
-    /// Changed for the first time since they were clean.
+    /// Clean pages that became dirty.
     pub dirtied: u64,
-    /// Given to the device; None where nobody can say for whom.
+    /// Written back; None if the owner is unknown.
     pub written: Option<u64>,
 }
 
@@ -50,37 +52,37 @@ impl Counts {
         self.hits + self.misses + self.ahead
     }
 
-    /// The share of requests that an earlier use served, 0 to 1; None without a request.
+    /// Hits as a share of requests, from 0 to 1; None without a request.
     pub fn hit_ratio(&self) -> Option<f64> {
         let requests = self.requests();
         (requests > 0).then(|| self.hits as f64 / requests as f64)
     }
 }
 
-/// Everything requested within an interval.
+/// The requests of one interval.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requests {
-    /// By owner, in no order.
+    /// Counts by owner, unsorted.
     pub owners: Vec<(Owner, Counts)>,
-    /// Pages that were not counted, or not told apart, because there was no room.
+    /// Pages not counted or not classified: a BPF map was full, or a request was too large.
     pub lost: u64,
 }
 
-/// One owner and its interval.
+/// The counts of one owner in one interval.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Row {
-    /// Who or what.
+    /// The owner.
     #[serde(flatten)]
     pub owner: Owner,
     /// Pages of the interval.
     #[serde(flatten)]
     pub counts: Counts,
-    /// The share of hits in all requests, 0 to 1.
+    /// Hits as a share of requests, from 0 to 1; None without a request.
     pub hit_ratio: Option<f64>,
 }
 
-/// The owners with the most pages, whether read or written; of the machine one row, also when there
-/// were no requests.
+/// The `keep` owners with the most pages requested, dirtied and written. The machine always has one
+/// row, even without requests.
 pub fn rows(requests: Requests, by: By, keep: usize) -> Vec<Row> {
     let mut owners = requests.owners;
     if by == By::Machine && owners.is_empty() {
@@ -92,24 +94,24 @@ pub fn rows(requests: Requests, by: By, keep: usize) -> Vec<Row> {
     owners.into_iter().map(|(owner, counts)| Row { owner, counts, hit_ratio: counts.hit_ratio() }).collect()
 }
 
-/// The columns of pages: name, figure, meaning.
+/// The page columns: name, value, description.
 type Column = (&'static str, fn(&Counts) -> Option<u64>, &'static str);
 const COLUMNS: [Column; 6] = [
-    ("hits", |c| Some(c.hits), "pages requested and served by an earlier use"),
-    ("misses", |c| Some(c.misses), "pages requested and not in the cache: the task waited"),
-    ("ahead", |c| Some(c.ahead), "first requests of pages that read-ahead had read"),
+    ("hits", |c| Some(c.hits), "requested pages that were in the cache from an earlier use"),
+    ("misses", |c| Some(c.misses), "requested pages that were absent: the task waited"),
+    ("ahead", |c| Some(c.ahead), "first requests of pages that read-ahead brought in"),
     ("waste", |c| c.wasted, "pages read ahead and evicted without a request"),
-    ("dirtied", |c| Some(c.dirtied), "pages changed for the first time since they were clean"),
-    ("written", |c| c.written, "pages given to the device, by the task that writes them back"),
+    ("dirtied", |c| Some(c.dirtied), "clean pages that became dirty"),
+    ("written", |c| c.written, "pages written back, counted for the task that starts the writeback"),
 ];
 
-/// Every column with its meaning.
+/// Every column with its description.
 pub fn described() -> Vec<Described> {
     let ratio = [("hit%", "hits as a share of hits, misses and ahead")];
     ratio.into_iter().chain(COLUMNS.iter().map(|(name, _, help)| (*name, *help))).collect()
 }
 
-/// The line above the rows.
+/// The header of the table.
 pub fn heading(by: By) -> String {
     let numbers: String = COLUMNS.iter().map(|(name, ..)| format!("{name:>8} ")).collect();
     let name = match by {
@@ -122,7 +124,7 @@ pub fn heading(by: By) -> String {
 }
 
 impl Row {
-    /// The line under [`heading`]; figures per second.
+    /// The row's line under [`heading`], in pages per second.
     pub fn line(&self, by: By, seconds: f64, width: Width) -> String {
         let ratio = self.hit_ratio.map_or_else(|| "-".to_owned(), |ratio| format!("{:.1}", 100.0 * ratio));
         let rate = |of: fn(&Counts) -> Option<u64>| of(&self.counts).map(|pages| pages as f64 / seconds);
@@ -150,7 +152,7 @@ mod tests {
     fn pages_read_ahead_are_no_hits() {
         assert_eq!(counts(0, 1, 31).hit_ratio(), Some(0.0));
         assert_eq!(counts(32, 0, 0).hit_ratio(), Some(1.0));
-        assert_eq!(counts(0, 0, 0).hit_ratio(), None, "nothing was asked for");
+        assert_eq!(counts(0, 0, 0).hit_ratio(), None, "no page was requested");
     }
 
     #[test]

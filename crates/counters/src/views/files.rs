@@ -1,5 +1,5 @@
-//! Which files and directories fill the page cache. The kernel's answer for each file comes from
-//! elsewhere; here are the sums, the order and the tables.
+//! The files and directories that fill the page cache: sums, sorting and tables. The kernel crate's
+//! `cached_files` collects the bytes of each file.
 
 use std::collections::BTreeMap;
 
@@ -10,27 +10,27 @@ use super::{Described, Width};
 use crate::select::Selection;
 use crate::tree::Snapshot;
 
-/// Bytes of a file, or of all files below a directory; None where a part of them is unknown.
+/// Bytes of a file, or of all files below a directory; None if any part is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Bytes {
     /// In the page cache.
     pub cached: u64,
-    /// Of these, changed and not yet written, or being written.
+    /// Of these, dirty or under writeback.
     pub dirty: Option<u64>,
-    /// Of these, in pages that a process maps.
+    /// Of these, mapped by a process.
     pub mapped: Option<u64>,
-    /// Of these, in pages on the active list.
+    /// Of these, on the active list.
     pub active: Option<u64>,
-    /// Evicted not long ago: reading them now would be a refault.
+    /// Evicted recently: reading them now would be a refault.
     pub evicted: Option<u64>,
 }
 
 impl Bytes {
-    /// Of no file.
+    /// The sum over no files.
     pub const NONE: Self =
         Self { cached: 0, dirty: Some(0), mapped: Some(0), active: Some(0), evicted: Some(0) };
 
-    /// Adds those of other files.
+    /// Adds the bytes of other files.
     pub fn add(&mut self, other: &Self) {
         let sum = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
         self.cached = self.cached.saturating_add(other.cached);
@@ -46,12 +46,12 @@ impl Bytes {
 pub struct Row {
     /// Its path, as far as it is known.
     pub name: String,
-    /// Its bytes, those of all files below a directory.
+    /// Its bytes; for a directory, those of all files below it.
     #[serde(flatten)]
     pub bytes: Bytes,
 }
 
-/// Why something was not looked at.
+/// Why a file or directory was skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
@@ -59,68 +59,68 @@ pub enum Reason {
     Link,
     /// A device, pipe or socket.
     Special,
-    /// Gone when it was opened.
+    /// It vanished before it was opened.
     Vanished,
-    /// This user may not read the file.
+    /// A file that the user may not read.
     UnreadableFile,
-    /// This user may not read the directory.
+    /// A directory that the user may not read.
     UnreadableDirectory,
-    /// A file system of the kernel's own, without page cache.
+    /// A pseudo file system, without page cache.
     Pseudo,
-    /// Another name of a file that was counted.
+    /// Another hard link to a counted file.
     Again,
-    /// The kernel does not say what is cached of it.
+    /// The kernel hides its cached pages.
     Unknown,
 }
 
 impl Reason {
-    /// The words of the note.
+    /// The reason in words, for the summary.
     fn words(self) -> &'static str {
         match self {
             Self::Link => "symbolic links",
             Self::Special => "devices, pipes and sockets",
             Self::Vanished => "vanished",
-            Self::UnreadableFile => "files that this user may not read",
-            Self::UnreadableDirectory => "directories that this user may not read",
+            Self::UnreadableFile => "files that the user may not read",
+            Self::UnreadableDirectory => "directories that the user may not read",
             Self::Pseudo => "file systems without page cache",
-            Self::Again => "other names of counted files",
+            Self::Again => "hard links to counted files",
             Self::Unknown => "files whose pages the kernel hides",
         }
     }
 }
 
-/// The names of a [`Reason`] that are kept.
+/// The maximum number of names kept per [`Reason`].
 const NAMES: usize = 20;
 
-/// What was not looked at for one reason.
+/// The files and directories skipped for one reason.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LeftOut {
-    /// How many.
+    /// Their number.
     pub count: u64,
-    /// The first of them.
+    /// The first names.
     pub names: Vec<String>,
 }
 
-/// Everything that was looked at, or a part of it.
+/// The files examined by one thread, or by all threads after [`Looked::merge`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Looked {
-    /// How many files.
+    /// The number of files examined.
     pub looked_at: u64,
-    /// How many of them have cached pages.
+    /// The number of these files with cached pages.
     pub with_pages: u64,
-    /// Their bytes.
+    /// The bytes of all files.
     pub total: Bytes,
-    /// Bytes of the files directly in each directory.
+    /// The bytes of the files directly in each directory.
     pub directories: BTreeMap<String, Bytes>,
-    /// The files with the most cached bytes, in no order.
+    /// The files with the most cached bytes, unsorted.
     largest: Vec<Row>,
     keep: usize,
-    /// What was not looked at.
+    /// The files and directories skipped.
     pub left_out: BTreeMap<Reason, LeftOut>,
 }
 
 impl Looked {
-    /// Nothing yet; the `keep` largest files are kept.
+    /// An empty result that keeps the `keep` largest files.
     pub fn new(keep: usize) -> Self {
         Self {
             looked_at: 0,
@@ -153,7 +153,7 @@ impl Looked {
         }
     }
 
-    /// Adds something that is not looked at.
+    /// Adds a skipped file or directory.
     pub fn leave_out(&mut self, reason: Reason, name: impl FnOnce() -> String) {
         let left_out = self.left_out.entry(reason).or_default();
         left_out.count += 1;
@@ -162,7 +162,7 @@ impl Looked {
         }
     }
 
-    /// Adds another part.
+    /// Adds the result of another thread.
     pub fn merge(&mut self, other: Self) {
         self.looked_at += other.looked_at;
         self.with_pages += other.with_pages;
@@ -185,14 +185,14 @@ impl Looked {
         self.largest.truncate(self.keep);
     }
 
-    /// The files with the most cached bytes, the largest first.
+    /// The files with the most cached bytes, largest first.
     pub fn files(&mut self) -> &[Row] {
         self.prune();
         &self.largest
     }
 
-    /// The directories with everything below them, the largest first, at most `keep`. One whose
-    /// cached files are all below one of its directories is left out.
+    /// The `keep` largest directories, each with everything below it, largest first. Omits a
+    /// directory if all its cached files are below one subdirectory.
     pub fn largest_directories(&self, keep: usize) -> Vec<Row> {
         let mut sums: BTreeMap<&str, (Bytes, bool)> = BTreeMap::new();
         for (directory, bytes) in &self.directories {
@@ -202,7 +202,7 @@ impl Looked {
                 *own |= depth == 0;
             }
         }
-        // How many children each has.
+        // The number of children of each directory.
         let mut children: BTreeMap<&str, u64> = BTreeMap::new();
         for directory in sums.keys() {
             if let Some(parent) = ancestors(directory).nth(1) {
@@ -220,7 +220,8 @@ impl Looked {
         rows
     }
 
-    /// Sentences about what was looked at, and its part of the machine's page cache in bytes.
+    /// Sentences that state the number of files examined, their share of the machine's page cache
+    /// (`machine`, in bytes), and the files skipped.
     pub fn account(&self, machine: Option<f64>) -> Vec<String> {
         let cached = self.total.cached as f64;
         let share = |machine: f64| if machine > 0.0 { 100.0 * cached / machine } else { 0.0 };
@@ -242,13 +243,13 @@ impl Looked {
                 format!("{} {} ({names}{more})", left.count, reason.words())
             };
             let parts: Vec<String> = self.left_out.iter().map(part).collect();
-            lines.push(format!("Not looked at: {}.", parts.join("; ")));
+            lines.push(format!("Skipped: {}.", parts.join("; ")));
         }
         lines
     }
 }
 
-/// A directory and those above it.
+/// A directory and its ancestors.
 fn ancestors(path: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(path), |path| match path.rfind('/')? {
         0 if path.len() > 1 => Some("/"),
@@ -261,34 +262,34 @@ fn sort(rows: &mut [Row]) {
     rows.sort_by(|a, b| b.bytes.cached.cmp(&a.bytes.cached).then_with(|| a.name.cmp(&b.name)));
 }
 
-/// What to read for [`machine`].
+/// The counters that [`machine`] reads.
 pub fn selection() -> Selection {
     super::constant(&["meminfo:::Cached"])
 }
 
-/// The bytes of the machine's page cache without swap cache and block devices' own: Cached of
-/// /proc/meminfo, where the pages of every file are.
+/// The bytes of the machine's page cache: `Cached` of /proc/meminfo, which includes the pages of
+/// all files. It excludes the swap cache and the block devices' own pages.
 pub fn machine(now: &Snapshot) -> Option<f64> {
     now.number("meminfo", 0, "mem", "Cached")
 }
 
-/// The columns: name, figure, meaning.
+/// The columns: name, value, description.
 type Column = (&'static str, fn(&Bytes) -> Option<u64>, &'static str);
 const COLUMNS: [Column; 5] = [
     ("cached", |b| Some(b.cached), "bytes in the page cache"),
-    ("dirty", |b| b.dirty, "of these, changed and not yet written, or being written"),
-    ("mapped", |b| b.mapped, "of these, in pages that a process maps (root)"),
-    ("active", |b| b.active, "of these, in pages on the active list (root; a dash with MGLRU)"),
-    ("evicted", |b| b.evicted, "evicted not long ago: reading them now would be a refault"),
+    ("dirty", |b| b.dirty, "of these, dirty or under writeback"),
+    ("mapped", |b| b.mapped, "of these, mapped by a process (root)"),
+    ("active", |b| b.active, "of these, on the active list (root; a dash with MGLRU)"),
+    ("evicted", |b| b.evicted, "evicted recently: reading them now would be a refault"),
 ];
 
-/// Every column with its meaning.
+/// Every column with its description.
 pub fn described() -> Vec<Described> {
     let names = [("DIRECTORY", "a directory, with everything below it"), ("FILE", "a file")];
     COLUMNS.iter().map(|(name, _, help)| (*name, *help)).chain(names).collect()
 }
 
-/// A heading and a line for each row.
+/// A header and one line per row.
 pub fn table(title: &str, rows: &[Row], width: Width) -> String {
     let heading: String = COLUMNS.iter().map(|(name, ..)| format!("{name:>8}")).collect();
     let mut out = format!("{heading}  {title}\n");
@@ -326,13 +327,13 @@ mod tests {
         looked.leave_out(Reason::Link, || "/v/l".into());
         assert_eq!((looked.looked_at, looked.with_pages, looked.total.cached), (5, 4, 22));
         assert_eq!((looked.total.mapped, looked.total.dirty), (None, Some(0)), "unknown is not zero");
-        // Of /v/b everything is below /v/b/c.
+        // Everything in /v/b is below /v/b/c.
         let rows = looked.largest_directories(9);
         assert_eq!(names(&rows), [("/", 22), ("/v", 21), ("/v/a", 12), ("/v/b/c", 9)]);
         assert_eq!(names(looked.files()), [("/v/b/c/z", 9), ("/v/a/y", 7)]);
         let account = looked.account(Some(44.0));
         assert!(account[0].contains("5 files, 4 of them") && account[0].contains("(50%)"), "{account:?}");
-        assert_eq!(account[1], "Not looked at: 1 symbolic links (/v/l).");
+        assert_eq!(account[1], "Skipped: 1 symbolic links (/v/l).");
     }
 
     proptest! {

@@ -1,4 +1,4 @@
-//! `pagelab cachestat`: hits and misses of the page cache, and the work of read-ahead.
+//! `pagelab cachestat`: hits, misses and read-ahead of the page cache.
 
 use std::io::Write;
 use std::process::ExitCode;
@@ -16,20 +16,20 @@ use crate::output::{remark, write_interval};
 use crate::terminal;
 use crate::ticker::{Interval, Schedule, Ticker};
 
-/// Lines between two headings.
+/// Lines between two headers.
 const PAGE: u64 = 20;
 
-/// The columns of a line with a name.
+/// The width of a line with a name, in columns.
 const WHOLE: usize = 140;
 
-/// Whose requests.
+/// The owners to count requests for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Owners {
-    /// Each process's
+    /// One row per process
     Process,
-    /// Each memory cgroup's
+    /// One row per memory cgroup
     Cgroup,
-    /// Those for each file
+    /// One row per file
     File,
 }
 
@@ -37,19 +37,19 @@ enum Owners {
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "Examples:\n  sudo pagelab cachestat 1\n  sudo pagelab cachestat 5 12 --by file\n  sudo pagelab cachestat 1 --by cgroup --json\n",
-    after_help = format!("Counts while it runs, with BPF: needs root, and a kernel with BTF. Figures are pages \
-per second:
+    after_help = format!("BPF programs count requests while the command runs, which needs root and a kernel \
+with BTF. Columns, in pages per second:
 {}
-The first request of a page that read-ahead brought in is no hit: a sequential read of uncached pages has a \
-ratio of 0%. Pages that were cached before the start count as hits. A fault requests \
-the pages around it that the kernel maps with it, too. Direct I/O and tmpfs request nothing.
+The first request of a page that read-ahead brought in is not a hit: a sequential read of uncached pages has \
+a hit ratio of 0%. Pages cached before the start count as hits. A fault also requests the surrounding pages \
+that the kernel maps with it. Direct I/O and tmpfs are not counted.
 
-The counts come from programs on kernel functions, or on tracepoints (Linux 6.18) where the kernel refuses \
-those; standard error says which. With tracepoints the range around a fault counts as a whole, mappings of \
-huge pages do not count, and 'written' is known for the machine only.", described(&cachestat::described()))
+The programs attach to kernel functions, or to tracepoints (Linux 6.18) if the kernel refuses functions; \
+standard error reports which. With tracepoints, the whole range around a fault counts, huge-page mappings do \
+not count, and 'written' is known for the machine only.", described(&cachestat::described()))
 )]
 pub struct Arguments {
-    /// The requests of each process or cgroup, or for each file
+    /// Count requests by process, memory cgroup or file
     #[arg(long, value_enum, value_name = "WHAT")]
     by: Option<Owners>,
     /// At most N processes, cgroups or files
@@ -57,12 +57,12 @@ pub struct Arguments {
     rows: usize,
     #[command(flatten)]
     schedule: Schedule,
-    /// One JSON object per interval; pages of the interval, not per second
+    /// One JSON object per interval, with pages instead of pages per second
     #[arg(long)]
     json: bool,
 }
 
-/// Prints a line, or a table, per interval; without an interval after one second.
+/// Prints a line or a table per interval; without an interval, one after one second.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let by = match arguments.by {
         None => By::Machine,
@@ -72,7 +72,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     };
     let mut requests = PageRequests::start(by)?;
     if !context.quiet && !arguments.json {
-        remark!("counting with programs on {}", requests.source());
+        remark!("counting with BPF programs on {}", requests.source());
     }
     let mut schedule = arguments.schedule;
     if schedule.interval.is_none() {
@@ -104,7 +104,9 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         out.flush()?;
         drop(out);
         if lost > 0 && !arguments.json {
-            remark!("{lost} pages were not counted: too many owners, or too many pages at a time");
+            remark!(
+                "warning: {lost} pages were not counted or not classified: a BPF map was full, or a request too large"
+            );
         }
         lines += 1;
         if !ticker.more() {

@@ -40,17 +40,17 @@ unmapped file cache is available at once unless dirty; 'dirty' includes mapped f
 Columns of --by, where a page that n processes map counts 1/n for each (others' processes need root; \
 without it: resident sets, with shared pages in full), and a cgroup includes its children:
 {}
---files asks the kernel for the cached pages of each file: those below the directories given, or those \
-that processes have open or map and those below the working directory. Directories whose cached files are \
-all below one of their directories are left out. Mapped and active pages need root, and as much time again; \
---quick leaves them out. Dirty and evicted need Linux 6.5. Columns of --files:
+--files shows the cached bytes of the files below the directories given. Without directories, it shows the \
+files that processes have open or mapped, and those below the working directory. It omits a directory if all \
+its cached files are below one subdirectory. 'mapped' and 'active' need root and double the run time; \
+--quick omits them. 'dirty' and 'evicted' need Linux 6.5. Columns of --files:
 {}", described(&memstat::described()), described(&cached::described()))
 )]
 pub struct Arguments {
     /// The memory of each process or cgroup
     #[arg(long, value_enum, value_name = "WHAT")]
     by: Option<By>,
-    /// The cached bytes of files and directories, below these directories
+    /// Cached bytes of the files and directories below DIR
     #[arg(
         long,
         value_name = "DIR",
@@ -59,7 +59,7 @@ pub struct Arguments {
         conflicts_with_all = ["by", "root"]
     )]
     files: Option<Vec<PathBuf>>,
-    /// Use /proc/meminfo even as root; with --files, do not look at page frames
+    /// Use /proc/meminfo even as root; with --files, omit 'mapped' and 'active'
     #[arg(long, conflicts_with = "by")]
     quick: bool,
     /// At most N processes, cgroups, directories or files

@@ -1,4 +1,4 @@
-//! `pagelab memstat --files`: which files and directories fill the page cache.
+//! `pagelab memstat --files`: the files and directories that fill the page cache.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -15,11 +15,11 @@ use crate::failure::usage;
 use crate::output::{print_json, sentences};
 use crate::terminal;
 
-/// The columns of the widest table.
+/// The width of the widest table, in columns.
 const WHOLE: usize = 140;
 
-/// Prints the largest directories and files of those below `directories`, or of the files that
-/// processes use and those below the working directory where none are given.
+/// Prints the largest directories and files below `directories`. Without directories, it takes the
+/// files that processes have open or mapped, and those below the working directory.
 pub fn run(
     directories: &[PathBuf],
     frames: bool,
@@ -45,8 +45,8 @@ pub fn run(
         sentences(&line, "", "", &context.style);
     }
     if of_processes {
-        let hint = "These are the files that processes have open or map and those below the working \
-                    directory: 'memstat --files /' looks at all.";
+        let hint = "These are the files that processes have open or mapped, and those below the working \
+                    directory. 'memstat --files /' shows all files.";
         sentences(hint, "", "", &context.style);
     }
     Ok(ExitCode::SUCCESS)
