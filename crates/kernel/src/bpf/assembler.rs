@@ -25,7 +25,7 @@ pub(super) const CURRENT: i32 = 14;
 pub(super) const CURRENT_NAME: i32 = 16;
 pub(super) const READ_KERNEL: i32 = 113;
 pub(super) const READ_KERNEL_TEXT: i32 = 115;
-/// The calling task's structure. Since 5.11.
+/// The `task_struct` of the current task. Since 5.11.
 pub(super) const CURRENT_TASK: i32 = 158;
 
 /// Tells [`MAP_UPDATE`] to leave what is there.
@@ -108,14 +108,15 @@ impl Assembler {
         self.emit(0x5f, to, from, 0, 0)
     }
 
-    /// `to = 0`, in a way that the kernel's check of programs does not see: for it the number is
-    /// unknown, as it is after a turn of a loop, so that it does not go through each turn again.
+    /// `to = 0`, computed so that the verifier regards the value as unknown. After an iteration of
+    /// a loop the value is unknown too, so the verifier does not walk each iteration again.
     pub(super) fn zero(&mut self, to: Register, unknown: Register) -> &mut Self {
         self.copy(to, unknown).emit(0xaf, to, to, 0, 0)
     }
 
-    /// `to` = eight bytes of the frame, of which that check does not know any more that they are
-    /// these: what it learns of them in one turn of a loop does not make the next another one.
+    /// `to` = eight bytes of the frame, loaded so that the verifier does not link the register to
+    /// the stack slot. Bounds that it learns in one iteration of a loop then do not make the next
+    /// iteration a different state.
     pub(super) fn load_apart(&mut self, to: Register, place: i16) -> &mut Self {
         self.load(to, FRAME, (place as usize, 8)).and_value(to, -1)
     }
@@ -135,17 +136,17 @@ impl Assembler {
         self.emit(0x67, to, 0, 0, value)
     }
 
-    /// `to >>= value`, of a number without sign.
+    /// `to >>= value`, unsigned.
     pub(super) fn shift_right_by(&mut self, to: Register, value: i32) -> &mut Self {
         self.emit(0x77, to, 0, 0, value)
     }
 
-    /// `to = value`, of 64 bits.
+    /// `to = value`, 64 bits.
     pub(super) fn set_long(&mut self, to: Register, value: u64) -> &mut Self {
         self.emit(0x18, to, 0, 0, value as i32).emit(0, 0, 0, 0, (value >> 32) as i32)
     }
 
-    /// `to` = the number of bits that are set in it; changes `other` and `constant`.
+    /// `to` = the number of bits set in `to`. Clobbers `other` and `constant`.
     pub(super) fn count_bits(&mut self, to: Register, other: Register, constant: Register) -> &mut Self {
         self.copy(other, to).shift_right_by(other, 1).set_long(constant, 0x5555_5555_5555_5555);
         self.and(other, constant).subtract(to, other);
@@ -192,12 +193,12 @@ impl Assembler {
         self.emit(0xdb, to, from, offset, 1)
     }
 
-    /// `*(to + offset) |= from`, eight bytes, whatever the other processors do. Since 5.12.
+    /// `*(to + offset) |= from`, eight bytes, atomically. Since 5.12.
     pub(super) fn atomic_or(&mut self, to: Register, offset: i16, from: Register) -> &mut Self {
         self.emit(0xdb, to, from, offset, 0x40)
     }
 
-    /// `*(to + offset) &= from`, in the same way; `from` becomes what was there before. Since 5.12.
+    /// `*(to + offset) &= from`, eight bytes, atomically; `from` gets the old value. Since 5.12.
     pub(super) fn atomic_fetch_and(&mut self, to: Register, offset: i16, from: Register) -> &mut Self {
         self.emit(0xdb, to, from, offset, 0x51)
     }

@@ -1,5 +1,5 @@
-//! The kernel's description of its own types and functions, BTF (Documentation/bpf/btf.rst): where a
-//! member of a structure lies in this kernel, and the number of a function that a program hangs on.
+//! Parses BTF, the kernel's description of its own types and functions (Documentation/bpf/btf.rst),
+//! for the offsets of structure members and the IDs of functions that programs attach to.
 
 use std::collections::HashMap;
 use std::fs;
@@ -9,7 +9,7 @@ use super::TraceError;
 const FILE: &str = "/sys/kernel/btf/vmlinux";
 const MAGIC: u16 = 0xeb9f;
 
-/// Kinds of types.
+/// Kinds of types (`BTF_KIND_*`).
 const INT: u32 = 1;
 const ARRAY: u32 = 3;
 const STRUCT: u32 = 4;
@@ -25,14 +25,14 @@ const DECLARATION_TAG: u32 = 17;
 const TYPE_TAG: u32 = 18;
 const ENUM_64: u32 = 19;
 
-/// Types within one another at most.
+/// Maximum nesting depth of types.
 const DEPTH: u32 = 16;
 
-/// The description.
+/// The parsed BTF.
 #[derive(Debug)]
 pub(super) struct Btf {
     bytes: Vec<u8>,
-    /// Where each type is; that of number 0 is nothing.
+    /// The offset of each type by its ID; ID 0 is void.
     types: Vec<usize>,
     strings: usize,
     functions: HashMap<String, u32>,
@@ -40,7 +40,7 @@ pub(super) struct Btf {
 }
 
 impl Btf {
-    /// That of the running kernel.
+    /// Reads the BTF of the running kernel.
     pub(super) fn read() -> Result<Self, TraceError> {
         let lacking = || TraceError::Types(FILE);
         Self::parse(fs::read(FILE).map_err(|_| lacking())?).ok_or_else(lacking)
@@ -73,7 +73,7 @@ impl Btf {
         Some(new)
     }
 
-    /// Bytes behind the first three words of the type at `at`.
+    /// The number of bytes after the first three words of the type at `at`.
     fn rest(&self, at: usize) -> Option<usize> {
         let length = (self.info(at)? & 0xffff) as usize;
         Some(match self.kind(at)? {
@@ -99,24 +99,24 @@ impl Btf {
         std::str::from_utf8(&rest[..rest.iter().position(|&byte| byte == 0)?]).ok()
     }
 
-    /// The number of a function.
+    /// The ID of a function.
     pub(super) fn function(&self, name: &str) -> Option<u32> {
         self.functions.get(name).copied()
     }
 
-    /// The number of the type of a tracepoint's function.
+    /// The ID of the type of a tracepoint's function.
     pub(super) fn tracepoint(&self, name: &str) -> Option<u32> {
         self.tracepoints.get(name).copied()
     }
 
-    /// How many arguments it has.
+    /// The number of arguments of a function.
     pub(super) fn arguments(&self, name: &str) -> Option<usize> {
         let function = *self.types.get(self.function(name)? as usize)?;
         let prototype = *self.types.get(word(&self.bytes, function + 8)? as usize)?;
         Some((self.info(prototype)? & 0xffff) as usize)
     }
 
-    /// The offset in bytes of `member`, or of a member of that (`f_path.dentry`), in a structure.
+    /// The offset in bytes of `member`, or of a nested member (`f_path.dentry`), in a structure.
     pub(super) fn offset(&self, structure: &str, member: &str) -> Result<usize, TraceError> {
         let found = || {
             let named = |at: &usize| self.kind(*at) == Some(STRUCT) && self.name(*at) == Some(structure);
@@ -132,7 +132,7 @@ impl Btf {
         found().ok_or_else(|| TraceError::Member(format!("{structure}.{member}")))
     }
 
-    /// The offset and type of a member, looked for in members without a name too.
+    /// The offset and type of a member; the search includes unnamed members.
     fn member(&self, at: usize, wanted: &str, depth: u32) -> Option<(usize, u32)> {
         let info = self.info(at)?;
         let is_compound = matches!(self.kind(at)?, STRUCT | UNION);
@@ -151,7 +151,7 @@ impl Btf {
         })
     }
 
-    /// Where the type of this number is, without its other names and its qualifiers.
+    /// The offset of the type with this ID, after its typedefs and qualifiers.
     fn resolved(&self, mut number: u32) -> Option<usize> {
         for _ in 0..DEPTH {
             let at = *self.types.get(number as usize).filter(|_| number > 0)?;
@@ -163,7 +163,7 @@ impl Btf {
         None
     }
 
-    /// The value of a name of an enumeration.
+    /// The value of an enumerator.
     pub(super) fn value(&self, enumeration: &str, name: &str) -> Result<u32, TraceError> {
         let of = |at: usize| {
             let mut entries = (0..(self.info(at)? & 0xffff) as usize).map(|n| at + 12 + 8 * n);
@@ -194,11 +194,11 @@ mod tests {
         let kind = |kind: u32, length: u32| kind << 24 | length;
         let types: Vec<u32> = [
             vec![at("int"), kind(INT, 0), 4, 32],
-            // 2: the structure without a name, 3: as a constant, 4: the union.
+            // 2: the unnamed structure, 3: its const version, 4: the union.
             vec![0, kind(STRUCT, 2), 8, at("b"), 1, 0, at("c"), 1, 32],
             vec![0, kind(10, 0), 2],
             vec![0, kind(UNION, 2), 8, at("a"), 1, 0, 0, 3, 0],
-            // 5: the inner one, 6: all.
+            // 5: the inner structure, 6: the outer one.
             vec![at("inner"), kind(STRUCT, 2), 8, at("a"), 1, 0, at("e"), 1, 32],
             vec![at("inode"), kind(STRUCT, 2), 16, 0, 4, 0, at("d"), 5, 64],
             vec![at("flags"), kind(ENUM, 1), 4, at("HEAD"), 6],

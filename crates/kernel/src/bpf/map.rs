@@ -25,8 +25,8 @@ pub(super) enum Full {
     Evicts = 9,
 }
 
-/// A map from `K` words of four bytes to `V` words of eight on each processor, which refuses what it
-/// has no room for.
+/// A per-CPU hash map from `K` words of four bytes to `V` words of eight, which refuses new keys
+/// when full.
 #[derive(Debug)]
 pub(super) struct MapOfProcessors<const K: usize, const V: usize> {
     map: Map<K, V>,
@@ -37,22 +37,22 @@ pub(super) struct MapOfProcessors<const K: usize, const V: usize> {
 const OF_PROCESSORS: u32 = 5;
 
 impl<const K: usize, const V: usize> MapOfProcessors<K, V> {
-    /// A map of `entries` at most.
+    /// Creates a map of at most `entries` keys.
     pub(super) fn new(entries: u32) -> Result<Self, TraceError> {
         let possible = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
-        // The kernel writes a value for each: the number must not be too small.
+        // The kernel writes one value per possible CPU, so the number must not be too small.
         let processors = pagelab_procfs::list(&possible).last().map(|last| last + 1).ok_or_else(|| {
-            TraceError::refused("a BPF map", io::Error::other("the number of processors is unknown"))
+            TraceError::refused("a BPF map", io::Error::other("the number of CPUs is unknown"))
         })?;
         Ok(Self { map: Map::of_kind(OF_PROCESSORS, entries)?, processors })
     }
 
-    /// Its number, for a program.
+    /// Its file descriptor, for a program.
     pub(super) fn number(&self) -> i32 {
         self.map.number()
     }
 
-    /// The sums over all processors of each word of a key's value.
+    /// The words of a key's value, each summed over all CPUs.
     pub(super) fn sum(&self, key: [u32; K]) -> Option<[u64; V]> {
         let mut values = vec![[0_u64; V]; self.processors];
         self.map.call(LOOKUP, Some(&key), values.as_mut_ptr(), 0).ok()?;
@@ -60,12 +60,12 @@ impl<const K: usize, const V: usize> MapOfProcessors<K, V> {
         Some(values.iter().fold([0; V], add))
     }
 
-    /// Every key; one that comes meanwhile may be left out.
+    /// All keys; keys added meanwhile may be missing.
     pub(super) fn keys(&self) -> Vec<[u32; K]> {
         self.map.keys()
     }
 
-    /// Removes a key, if it is there.
+    /// Removes a key, if present.
     pub(super) fn remove(&self, key: [u32; K]) {
         self.map.remove(key);
     }

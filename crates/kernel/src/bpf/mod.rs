@@ -27,14 +27,14 @@ pub enum TraceError {
         CONFIG_FTRACE"
     )]
     Tracepoint(String),
-    /// This kernel does not describe its types.
+    /// This kernel has no BTF.
     #[error("this kernel has no {0}: it was built without CONFIG_DEBUG_INFO_BTF")]
     Types(&'static str),
-    /// This kernel lacks a function that a program hangs on.
-    #[error("this kernel has no function {0}, or it is part of its callers")]
+    /// This kernel lacks a function that a program attaches to.
+    #[error("this kernel has no function {0}, or the compiler inlined it")]
     Function(String),
     /// A structure of this kernel lacks a member.
-    #[error("this kernel has no {0}: pagelab does not know its structures")]
+    #[error("this kernel's BTF has no {0}: pagelab does not support its structures")]
     Member(String),
     /// The caller may not.
     #[error("tracing needs root (CAP_BPF and CAP_PERFMON): run with sudo")]

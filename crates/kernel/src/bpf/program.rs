@@ -1,4 +1,4 @@
-//! A program loaded and hung on a tracepoint or on a function of the kernel.
+//! Loads BPF programs and attaches them to tracepoints or to functions of the kernel.
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
@@ -12,8 +12,8 @@ const OPEN: libc::c_long = 17;
 /// `BPF_PROG_TYPE_TRACEPOINT` and `BPF_PROG_TYPE_TRACING`.
 const OF_TRACEPOINT: u32 = 5;
 const OF_FUNCTION: u32 = 26;
-/// Of the programs: the kernel lets only those of a licence compatible with the GPL follow its
-/// pointers. pagelab's own permits that.
+/// The programs' licence: the kernel lets only programs with a GPL-compatible licence follow its
+/// pointers. pagelab's own licence permits that.
 const LICENCE: &std::ffi::CStr = c"Dual MIT/GPL";
 /// What the kernel's verifier may say of a refused program.
 const SAID: usize = 64 << 10;
@@ -25,7 +25,7 @@ pub(super) struct Program {
     _program: OwnedFd,
 }
 
-/// What a program hangs on.
+/// The hook that a program is attached to.
 #[derive(Debug)]
 enum On {
     Tracepoint { _event: Event },
@@ -35,9 +35,9 @@ enum On {
 /// When a program on a function runs.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum When {
-    /// As it is called, with its arguments (`BPF_TRACE_FENTRY`).
+    /// At the call, with the arguments (`BPF_TRACE_FENTRY`).
     Entered = 24,
-    /// As it returns, with its arguments and its result behind them (`BPF_TRACE_FEXIT`).
+    /// At the return, with the arguments followed by the result (`BPF_TRACE_FEXIT`).
     Left = 25,
 }
 
@@ -60,31 +60,31 @@ impl Tracepoint {
             .map_err(|e| TraceError::refused(&format!("the event {}", self.0), e))?;
         event
             .attach(program.as_raw_fd())
-            .map_err(|e| TraceError::refused(&format!("to hang a program on {}", self.0), e))?;
+            .map_err(|e| TraceError::refused(&format!("to attach a program to {}", self.0), e))?;
         Ok(Program { _on: On::Tracepoint { _event: event }, _program: program })
     }
 }
 
-/// Loads a program and runs it whenever the kernel's function is called or returns, on every
-/// processor. Since 5.5; its arguments are words of eight bytes, pointers among them that the program
-/// may follow.
+/// Loads a program and attaches it to the entry or the exit of a kernel function, on every CPU.
+/// Since 5.5. The arguments are words of eight bytes; the program may follow pointers among them.
 pub(super) fn run_on(btf: &Btf, name: &str, when: When, program: Assembler) -> Result<Program, TraceError> {
     let function = btf.function(name).ok_or_else(|| TraceError::Function(name.to_owned()))?;
     hang(load(program, name, OF_FUNCTION, [when as u32, function])?, name)
 }
 
-/// Hangs a program on the function or tracepoint that it was loaded for.
+/// Attaches a program to the function or tracepoint that it was loaded for.
 fn hang(program: OwnedFd, name: &str) -> Result<Program, TraceError> {
     let mut attributes = [0; 16];
     attributes[1] = pair(program.as_raw_fd() as u32, 0);
     let raw = bpf(OPEN, &mut attributes)
-        .map_err(|e| TraceError::refused(&format!("to hang a program on {name}"), e))?;
+        .map_err(|e| TraceError::refused(&format!("to attach a program to {name}"), e))?;
     // SAFETY: a new descriptor that nobody else has.
     let link = unsafe { OwnedFd::from_raw_fd(raw) };
     Ok(Program { _on: On::Function { _link: link }, _program: program })
 }
 
-/// The same at a tracepoint, with the tracepoint's own arguments instead of what it records.
+/// The same for a tracepoint, with the tracepoint's own arguments instead of the fields that it
+/// records.
 pub(super) fn run_at(btf: &Btf, name: &str, program: Assembler) -> Result<Program, TraceError> {
     /// `BPF_TRACE_RAW_TP`.
     const MET: u32 = 23;
@@ -92,7 +92,7 @@ pub(super) fn run_at(btf: &Btf, name: &str, program: Assembler) -> Result<Progra
     hang(load(program, name, OF_FUNCTION, [MET, number])?, name)
 }
 
-/// Loads a program of a kind; `on` is when it runs and the number of the function.
+/// Loads a program of `kind`. `when` is its attach type, `function` the BTF ID of the function.
 fn load(
     program: Assembler,
     name: &str,
@@ -108,7 +108,7 @@ fn load(
     attributes[8] = pair(0, when);
     attributes[13] = pair(0, function);
     let raw = bpf(LOAD, &mut attributes).or_else(|error| {
-        // Once more for its reasons, which cost time to write.
+        // Try again with the verifier's log, which costs time to write.
         attributes[3] = pair(1, SAID as u32);
         attributes[4] = said.as_mut_ptr().expose_provenance() as u64;
         bpf(LOAD, &mut attributes).map_err(|_| error)
@@ -117,7 +117,8 @@ fn load(
         let said = String::from_utf8_lossy(&said);
         let why = said.trim_end_matches('\0').lines().rev().take(4).collect::<Vec<_>>().join(" / ");
         let what = format!("the program on {name} ({why})");
-        // What the verifier does not like is refused in the same way as what the caller may not do.
+        // A program that the verifier rejects and a caller without rights get the same error; only
+        // the verifier writes a log.
         if why.is_empty() { TraceError::refused(&what, error) } else { TraceError::Refused { what, error } }
     })?;
     // SAFETY: a new descriptor that nobody else has.

@@ -1,4 +1,5 @@
-//! The programs on functions: a read and a fault are counted with the pages that they were given.
+//! The BPF programs on kernel functions: they count the pages that a read returned or a fault
+//! mapped.
 
 use super::super::TraceError;
 use super::super::assembler::*;
@@ -6,14 +7,14 @@ use super::super::program::{Program, When, run_on};
 use super::maker::*;
 use super::maps::WRITTEN;
 
-/// All of them.
+/// Loads and attaches all of them.
 pub(super) fn all(maker: &Maker) -> Result<Vec<Program>, TraceError> {
     maker.on_functions()
 }
 
 impl Maker<'_> {
     fn on_functions(&self) -> Result<Vec<Program>, TraceError> {
-        // Those that note pages come before those that ask for them.
+        // Attach the programs that record pages before those that count requests.
         let mut programs = vec![
             self.reads_ahead("page_cache_sync_ra", Wait::Read)?,
             self.reads_ahead("page_cache_async_ra", Wait::Ahead)?,
@@ -40,14 +41,14 @@ impl Maker<'_> {
         run_on(self.btf, name, when, program)
     }
 
-    /// The pages from the byte that is R9 before the one in R2, up to that.
+    /// Stores the range of the pages that hold the R9 bytes before file position R2.
     fn pages_before(&self, program: &mut Assembler) {
         let shift = self.layout.shift;
         program.copy(R3, R2).subtract(R3, R9).shift_right_by(R3, shift).store(FRAME, FIRST, R3);
         program.add_value(R2, (1 << shift) - 1).shift_right_by(R2, shift).store(FRAME, END, R2);
     }
 
-    /// `filemap_read(kiocb, iov_iter, already)`: the result includes what was read already.
+    /// `filemap_read(kiocb, iov_iter, already)`: the result includes the bytes already read.
     fn read(&self) -> Result<Program, TraceError> {
         let (mut program, l) = (Assembler::default(), &self.layout);
         program.load(R7, R1, ARGUMENT[0]).load(R8, R1, ARGUMENT[2]).load(R9, R1, ARGUMENT[3]);
@@ -73,7 +74,7 @@ impl Maker<'_> {
         self.on("filemap_splice_read", When::Left, program)
     }
 
-    /// R7 = the `vm_fault`, R6 = the file's inode, and its key.
+    /// Sets R7 to the `vm_fault`, R6 to the file's inode, and the key to the file.
     fn fault_key(&self, program: &mut Assembler) {
         let l = &self.layout;
         program.load(R7, R1, ARGUMENT[0]).load(R1, R7, l.area).load(R1, R1, l.file_of_area);
@@ -82,8 +83,8 @@ impl Maker<'_> {
         self.file_key(program);
     }
 
-    /// `set_pte_range(vm_fault, folio, page, pages, address)`, or `do_set_pte(vm_fault, page, address)`
-    /// before 6.6: the pages of a fault and those around it.
+    /// `set_pte_range(vm_fault, folio, page, pages, address)`, or `do_set_pte(vm_fault, page,
+    /// address)` before 6.6: maps the faulting page and those around it.
     fn mapped(&self) -> Result<Program, TraceError> {
         let (mut program, l) = (Assembler::default(), &self.layout);
         let has_ranges = self.btf.function("set_pte_range").is_some();
@@ -101,7 +102,7 @@ impl Maker<'_> {
         self.on(if has_ranges { "set_pte_range" } else { "do_set_pte" }, When::Entered, program)
     }
 
-    /// `do_set_pmd(vm_fault, [folio,] page)`: 0 where a huge page was mapped.
+    /// `do_set_pmd(vm_fault, [folio,] page)`: returns 0 if it mapped a huge page.
     fn mapped_huge(&self) -> Result<Program, TraceError> {
         const NAME: &str = "do_set_pmd";
         let (mut program, l) = (Assembler::default(), &self.layout);
@@ -116,7 +117,7 @@ impl Maker<'_> {
         self.on(NAME, When::Left, program)
     }
 
-    /// `…(readahead_control, …)`, the second argument of what somebody waits for is the pages.
+    /// `…(readahead_control, …)`. For `Wait::Read` the second argument is the number of pages.
     fn reads_ahead(&self, name: &str, wait: Wait) -> Result<Program, TraceError> {
         let (mut program, l) = (Assembler::default(), &self.layout);
         program.load(R7, R1, ARGUMENT[0]).load(R8, R7, l.index_of_read_ahead);
@@ -146,12 +147,12 @@ impl Maker<'_> {
         self.on("filemap_fault", When::Left, program)
     }
 
-    /// `__folio_mark_dirty(folio, mapping, warn)`, once for each folio that was clean.
+    /// `__folio_mark_dirty(folio, mapping, warn)`, called once per clean folio that becomes dirty.
     fn dirtied(&self) -> Result<Program, TraceError> {
         self.on("__folio_mark_dirty", When::Entered, self.dirtying())
     }
 
-    /// `__folio_start_writeback(folio, keep)`, also of pages that go to swap, which are left out.
+    /// `__folio_start_writeback(folio, keep)`. The program skips pages that go to swap.
     fn written(&self) -> Result<Program, TraceError> {
         let (mut program, mapping) = (Assembler::default(), self.layout.mapping_of_folio);
         program.load(R7, R1, ARGUMENT[0]);

@@ -1,4 +1,5 @@
-//! What programs on functions and on tracepoints have in common.
+//! The parts that programs on functions and on tracepoints share: the stack frame, the offsets of
+//! kernel structures, and the counting of requests.
 
 use pagelab_counters::views::cachestat::By;
 
@@ -10,19 +11,19 @@ use super::maps::{AHEAD, DIRTIED, HITS, MISSES, Maps, WASTED, WORDS};
 use super::names::{BYTES, LEVELS};
 use crate::region::page_size;
 
-/// The frame. A word of 64 pages: device, nothing, inode, number of the word.
+/// The stack frame. Key of a 64-page word: device, padding, inode, number of the word.
 pub(super) const KEY: i16 = -24;
 pub(super) const WORD: i16 = KEY + 16;
-/// The pages of the request, the last exclusive; of these, those that somebody waited for and those
-/// read ahead, or all.
+/// The pages of the request, the end exclusive; the numbers of those that a task waited for and of
+/// those read ahead.
 pub(super) const FIRST: i16 = -32;
 pub(super) const END: i16 = -40;
 pub(super) const WAITED_FOR: i16 = -48;
 pub(super) const READ_AHEAD: i16 = -56;
-/// The owner, and a new value of one.
+/// The owner's key, and the value of a new owner.
 pub(super) const WHO: i16 = -72;
 pub(super) const NEW: i16 = WHO - 8 * WORDS as i16;
-/// The thread; pages that it waits for: device, whether in a fault, inode, first, end.
+/// The thread; the pages that it waits for: device, in-fault flag, inode, first, end.
 pub(super) const THREAD: i16 = -128;
 pub(super) const WAIT: i16 = -160;
 pub(super) const WAITED_FIRST: i16 = -168;
@@ -33,23 +34,24 @@ pub(super) const PAGES: i16 = -208;
 /// A key of zero.
 pub(super) const ZERO: i16 = -216;
 pub(super) const MASK: i16 = -224;
-/// Pages that were counted as hits before they came.
+/// Pages that were counted as hits before they entered the cache.
 pub(super) const COUNTED_FIRST: i16 = -232;
 pub(super) const COUNTED_END: i16 = -240;
 
-/// Words that a program looks at in one request: 64 MiB in pages of 4 KiB. The rest is lost. (The
-/// kernel goes through every turn of a loop before it takes a program.)
+/// Maximum number of words that a program visits per request: 64 MiB in 4 KiB pages. The rest
+/// counts as lost. (The verifier walks every iteration of a loop before it accepts a program.)
 pub(super) const MAX_WORDS: i32 = 256;
-/// The same for a folio and a fault.
+/// The same for a folio or a fault.
 pub(super) const MAX_WORDS_OF_FOLIO: i32 = 64;
-/// include/uapi/linux/magic.h; shared memory is read past these functions.
+/// include/uapi/linux/magic.h; reads of shared memory bypass these functions.
 pub(super) const TMPFS: i32 = 0x0102_1994;
-/// `PAGE_MAPPING_FLAGS`: a page that belongs to no file.
+/// `PAGE_MAPPING_FLAGS`: set if a page belongs to no file.
 pub(super) const NO_FILE: i32 = 3;
 /// `BPF_ANY`.
 pub(super) const ALWAYS: i32 = 0;
 
-/// What the programs need of this kernel's structures: offsets, with the size that is read there.
+/// Offsets of the members that the programs read in this kernel's structures, each with its size in
+/// bytes.
 pub(super) struct Layout {
     pub(super) position: Place,
     pub(super) file: Place,
@@ -127,7 +129,7 @@ impl Layout {
     }
 }
 
-/// What the programs are made with.
+/// Generates the programs.
 pub(super) struct Maker<'a> {
     pub(super) btf: &'a Btf,
     pub(super) layout: Layout,
@@ -135,22 +137,22 @@ pub(super) struct Maker<'a> {
     pub(super) by: By,
 }
 
-/// What is noted as read-ahead begins.
+/// The wait that a program records when read-ahead starts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Wait {
-    /// Somebody waits for the pages asked for.
+    /// The thread waits for the requested pages.
     Read,
-    /// Nobody waits.
+    /// No thread waits.
     Ahead,
-    /// Nobody waits, unless it is noted otherwise.
+    /// No thread waits, unless an earlier record says so.
     Unless,
 }
 
 pub(super) const ARGUMENT: [Place; 6] = [(0, 8), (8, 8), (16, 8), (24, 8), (32, 8), (40, 8)];
 
 impl Maker<'_> {
-    /// R6 = the inode of the `address_space` in R1, and the key's device and number of it; changes R1
-    /// to R3.
+    /// Sets R6 to the inode of the `address_space` in R1, and the key to its device and number.
+    /// Clobbers R0 to R3.
     pub(super) fn file_key(&self, program: &mut Assembler) {
         let l = &self.layout;
         program.load(R6, R1, l.host).load(R2, R6, l.inode).jump_if(R2, If::Equal, 0, "end");
@@ -159,14 +161,14 @@ impl Maker<'_> {
         program.store(FRAME, KEY + 8, R2);
     }
 
-    /// Ends for shared memory; its `address_space` is in R1, changes R2.
+    /// Ends the program if the `address_space` in R1 is shared memory. Clobbers R2.
     pub(super) fn not_shared(&self, program: &mut Assembler) {
         let l = &self.layout;
         program.load(R2, R1, l.host).load(R2, R2, l.super_block).load(R2, R2, l.magic);
         program.jump_if(R2, If::Equal, TMPFS, "end");
     }
 
-    /// The owner.
+    /// Stores the owner's key.
     pub(super) fn who(&self, program: &mut Assembler) {
         let l = &self.layout;
         match self.by {
@@ -187,15 +189,15 @@ impl Maker<'_> {
         };
     }
 
-    /// Adds the pages in R2 to the lost ones.
+    /// Adds the number of pages in R2 to the lost pages.
     pub(super) fn lose(&self, program: &mut Assembler) {
         program.store(FRAME, TEMPORARY, R2).set(R0, 0).store_word(FRAME, ZERO, R0);
         program.ask(MAP_LOOKUP, self.maps.lost.number(), ZERO).jump_if(R0, If::Equal, 0, "end");
         program.load(R2, FRAME, at(TEMPORARY)).atomic_add(R0, 0, R2);
     }
 
-    /// Goes through the words of the request: for each `body` has its value in R7, the bits of the
-    /// request in R8. It may change R0 to R5. R6 stays.
+    /// Loops over the words of the request. `body` gets a pointer to the word's value in R7 and the
+    /// request's bits in R8, and may clobber R0 to R5. R6 is preserved.
     pub(super) fn words(
         &self,
         program: &mut Assembler,
@@ -228,7 +230,8 @@ impl Maker<'_> {
         program.label("counted");
     }
 
-    /// Takes the bits of the request: the pages that had some are in `WAITED_FOR` and `READ_AHEAD`.
+    /// Clears the bits of the request, and stores the numbers of pages that had one in `WAITED_FOR`
+    /// and `READ_AHEAD`.
     pub(super) fn take(&self, program: &mut Assembler, most: i32) {
         program.load(R1, FRAME, at(END)).zero(R1, R1);
         program.store(FRAME, WAITED_FOR, R1).store(FRAME, READ_AHEAD, R1);
@@ -240,7 +243,7 @@ impl Maker<'_> {
                 program.jump_if(register, If::Equal, 0, over).count_bits(register, R3, R4);
                 program.load(R3, FRAME, at(sum)).add(R3, register).store(FRAME, sum, R3).label(over);
             }
-            // Without bits the word is not needed.
+            // Delete a word without bits.
             program.load(R1, R7, (0, 8)).jump_if(R1, If::Not, 0, "next");
             program.load(R1, R7, (8, 8)).jump_if(R1, If::Not, 0, "next").ask(MAP_DELETE, map, KEY);
         });
@@ -263,14 +266,14 @@ impl Maker<'_> {
         }
     }
 
-    /// Counts a request for the pages that are on the frame, of the file whose inode is in R6.
+    /// Counts a request for the pages on the frame, of the file whose inode is in R6.
     pub(super) fn request(&self, program: &mut Assembler, most: i32) {
         self.take(program, most);
         self.hits(program);
         self.count_request(program);
     }
 
-    /// The pages of the request that were not taken.
+    /// Stores the number of pages of the request that had no bit in R1 and `PAGES`: the hits.
     pub(super) fn hits(&self, program: &mut Assembler) {
         program.load(R1, FRAME, at(END));
         for less in [FIRST, WAITED_FOR, READ_AHEAD] {
@@ -285,8 +288,8 @@ impl Maker<'_> {
         self.note_name(program);
     }
 
-    /// Notes the owner's name where it has none: that of the process, or of the file by the inode in
-    /// R6.
+    /// Records the owner's name if it has none: the name of the process, or the path of the file
+    /// whose inode is in R6.
     pub(super) fn note_name(&self, program: &mut Assembler) {
         if !matches!(self.by, By::Process | By::File) {
             return;
@@ -301,7 +304,7 @@ impl Maker<'_> {
             program.copy(R1, R7).set(R2, 16).call(CURRENT_NAME);
             return;
         }
-        // The first name of the inode, from the place of that in its structure.
+        // The inode's first dentry, from the address of a member of it.
         read_kernel(program, R6, l.aliases.0);
         program.load(R8, FRAME, at(TEMPORARY)).jump_if(R8, If::Equal, 0, "end");
         program.add_value(R8, -(l.alias as i32));
@@ -314,14 +317,14 @@ impl Maker<'_> {
         }
     }
 
-    /// Whether the key's file is that of the wait in R0; goes on at `other` where it is not.
+    /// Jumps to `other` unless the record in R0 belongs to the key's file.
     pub(super) fn same_file(&self, program: &mut Assembler, other: &'static str) {
         program.load(R1, R0, (0, 4)).load(R2, FRAME, (KEY as usize, 4));
         program.jump_if_both(R1, If::Not, R2, other).load(R1, R0, (8, 8)).load(R2, FRAME, at(KEY + 8));
         program.jump_if_both(R1, If::Not, R2, other);
     }
 
-    /// Notes the pages from R8 to R9 of the key's file for the thread.
+    /// Records that the thread waits for the pages from R8 to R9 of the key's file.
     pub(super) fn note_wait(&self, program: &mut Assembler, in_fault: i32) {
         program.load(R1, FRAME, (KEY as usize, 4)).store_word(FRAME, WAIT, R1);
         program.set(R1, in_fault).store_word(FRAME, WAIT + 4, R1);
@@ -331,7 +334,7 @@ impl Maker<'_> {
         program.ask(MAP_UPDATE, self.maps.waiting.number(), THREAD);
     }
 
-    /// Notes a wait, of the key's file and the pages from R8 to R9, as read-ahead begins.
+    /// Records a wait for the pages from R8 to R9 of the key's file when read-ahead starts.
     pub(super) fn waits(&self, program: &mut Assembler, wait: Wait) {
         if wait != Wait::Read {
             program.set(R8, 0).set(R9, 0);
@@ -342,18 +345,18 @@ impl Maker<'_> {
         if wait == Wait::Unless {
             program.jump("end");
         } else {
-            // In a fault one page is waited for, whatever is read with it.
+            // A fault waits for one page, however many pages are read with it.
             program.load(R1, R0, (4, 4)).jump_if(R1, If::Not, 0, "end");
         }
         program.label("new");
         self.note_wait(program, 0);
     }
 
-    /// The key and the pages of a folio that comes or goes.
+    /// Stores the key and the pages of a folio that enters or leaves the cache.
     pub(super) fn folio_of(&self, program: &mut Assembler, point: Tracepoint) -> Result<(), TraceError> {
         program.load(R7, R1, point.field("s_dev")?).load(R8, R1, point.field("i_ino")?);
         program.load(R9, R1, point.field("index")?).set(R6, 1);
-        // Before 6.2 the tracepoint may say nothing of it.
+        // Before 6.2 the tracepoint may lack the order.
         if let Ok(order) = point.field("order") {
             program.load(R2, R1, order).shift_left(R6, R2);
         }
@@ -362,8 +365,9 @@ impl Maker<'_> {
         Ok(())
     }
 
-    /// Pages that read-ahead adds; those that others add, as a write does, were not read. Pages of a
-    /// request that was counted before they came were no hits.
+    /// Marks the pages that read-ahead adds. Pages that others add, such as a write, were not read
+    /// and get no mark. `correct` handles pages whose request was counted before they entered the
+    /// cache.
     pub(super) fn added(&self, correct: impl Fn(&mut Assembler)) -> Result<Program, TraceError> {
         let point = Tracepoint("filemap:mm_filemap_add_to_page_cache");
         let mut program = Assembler::default();
@@ -399,7 +403,7 @@ impl Maker<'_> {
         point.run(program)
     }
 
-    /// The pages of the folio in R7.
+    /// Stores the range and the number of the pages of the folio in R7.
     pub(super) fn pages_of_folio(&self, program: &mut Assembler) {
         let l = &self.layout;
         program.set(R9, 1).load(R1, R7, l.flags).shift_right_by(R1, l.head).and_value(R1, 1);
@@ -408,8 +412,8 @@ impl Maker<'_> {
         program.add(R1, R9).store(FRAME, END, R1);
     }
 
-    /// A folio (the first argument) of a file (the second) that was clean is dirtied. A page that is
-    /// written was used, whoever had it read.
+    /// Counts a clean folio (first argument) of a file (second argument) that becomes dirty. A
+    /// write uses the page, so its bits are cleared.
     pub(super) fn dirtying(&self) -> Assembler {
         let mut program = Assembler::default();
         program.load(R7, R1, ARGUMENT[0]).load(R1, R1, ARGUMENT[1]).jump_if(R1, If::Equal, 0, "end");
@@ -423,18 +427,18 @@ impl Maker<'_> {
     }
 }
 
-/// The eight bytes at an offset from the address in a register, on the frame; changes R1 to R5.
+/// Copies the eight bytes at `offset` from the address in `from` to `TEMPORARY`. Clobbers R0 to R5.
 pub(super) fn read_kernel(program: &mut Assembler, from: Register, offset: usize) {
     program.copy(R1, FRAME).add_value(R1, TEMPORARY.into()).set(R2, 8);
     program.copy(R3, from).add_value(R3, offset as i32).call(READ_KERNEL);
 }
 
-/// A place of eight bytes on the frame.
+/// Eight bytes on the frame.
 pub(super) fn at(offset: i16) -> Place {
     (offset as usize, 8)
 }
 
-/// R8 = the bits of the pages from `first` to `end` that are in the word; changes R1 to R3.
+/// Sets R8 to the word's bits for the pages from `first` to `end`. Clobbers R1 to R4.
 pub(super) fn bits(program: &mut Assembler, first: i16, end: i16, [low, high, none]: [&'static str; 3]) {
     program.load_apart(R1, WORD).shift_left_by(R1, 6).set(R8, 0);
     program.load_apart(R2, end).jump_if_both(R1, If::AtLeast, R2, none);

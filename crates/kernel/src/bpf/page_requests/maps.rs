@@ -1,20 +1,20 @@
-//! The maps that the programs and pagelab share.
+//! The BPF maps that the programs and pagelab share.
 
 use super::super::TraceError;
 use super::super::map::{Full, Map, MapOfProcessors};
 use super::names::NAME_WORDS;
 
-/// Words of 64 pages of which some were read and not asked for.
+/// Maximum number of 64-page words with pages that were read in but not yet requested.
 pub(super) const UNASKED: u32 = 1 << 17;
-/// Threads that wait for pages or read ahead.
+/// Maximum number of threads that wait for pages or read ahead.
 pub(super) const WAITING: u32 = 1 << 14;
-/// Owners of requests that are told apart.
+/// Maximum number of owners.
 pub(super) const OWNERS: u32 = 1 << 14;
-/// New owners between two samples that get a name.
+/// Maximum number of new owners between two samples that get a name.
 pub(super) const NAMED: u32 = 1 << 12;
 
-/// The words of an owner's value, as offsets in bytes: hits, misses, read-ahead hits, wasted pages,
-/// dirtied, written.
+/// The words of an owner's value, as byte offsets: hits, misses, first requests of pages read
+/// ahead, wasted pages, dirtied, written.
 pub(super) const HITS: i16 = 0;
 pub(super) const MISSES: i16 = 8;
 pub(super) const AHEAD: i16 = 16;
@@ -26,27 +26,27 @@ pub(super) const WORDS: usize = 6;
 /// The maps that the programs share.
 #[derive(Debug)]
 pub(super) struct Maps {
-    /// By device, nothing, inode and word of 64 pages: bits of pages that somebody waited for, and of
-    /// those read ahead.
+    /// By device, padding, inode and 64-page word: a bitmap of the pages that a task waited for,
+    /// and one of the pages read ahead.
     pub(super) unasked: Map<6, 2>,
-    /// By thread: whether it is in a fault (1) and the device in one word, the inode, the first page
-    /// that it waits for, and the one behind the last.
+    /// By thread: the device and an in-fault flag in one word, the inode, the first page that it
+    /// waits for, and the end of the range (exclusive).
     pub(super) waiting: Map<1, 4>,
-    /// By thread: its last request and its last fault; see `tracepoints.rs`.
+    /// By thread: its last request, and in `faults` its last fault; see `tracepoints.rs`.
     pub(super) requests: Map<1, 6>,
     pub(super) faults: Map<1, 6>,
-    /// By device, nothing, inode, or by the number of a process or cgroup.
+    /// By device, padding and inode, or by the number of a process or cgroup.
     pub(super) owners: MapOfProcessors<4, WORDS>,
-    /// Names of new owners, by the same.
+    /// Names of new owners, by the same key.
     pub(super) names: Map<4, NAME_WORDS>,
-    /// One value of zeros, of which new names begin.
+    /// One value of zeros, with which new names start.
     pub(super) blank: Map<1, NAME_WORDS>,
-    /// Pages that were not counted because a map was full.
+    /// Pages not counted or not classified: a map was full, or a request was too large.
     pub(super) lost: Map<1, 1>,
 }
 
 impl Maps {
-    /// Empty ones.
+    /// Creates the maps, empty.
     pub(super) fn new() -> Result<Self, TraceError> {
         let new = Self {
             unasked: Map::new(Full::Refuses, UNASKED)?,

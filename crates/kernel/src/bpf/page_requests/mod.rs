@@ -1,23 +1,23 @@
-//! Hits and misses of the page cache, and the work of read-ahead, counted for the machine or for each
-//! process, memory cgroup or file.
+//! Counts page-cache hits, misses and read-ahead with BPF programs, for the machine or by process,
+//! memory cgroup or file.
 //!
-//! | what | function | tracepoint (6.18) |
+//! | event | function | tracepoint (6.18) |
 //! |---|---|---|
-//! | pages that a read asks for | `filemap_read` and `filemap_splice_read` (6.5) return | `mm_filemap_get_pages` |
-//! | pages that a fault maps | `set_pte_range` (`do_set_pte` before 6.6), `do_set_pmd` | `mm_filemap_map_pages`, `mm_filemap_fault` |
-//! | pages that somebody waits for | `page_cache_sync_ra`, `filemap_fault` | `page_cache_sync_ra`, `mm_filemap_fault` |
-//! | whose pages read-ahead adds | `page_cache_async_ra`, `page_cache_ra_unbounded` | the same |
-//! | pages dirtied | `__folio_mark_dirty` | `writeback_dirty_folio` |
-//! | pages written | `__folio_start_writeback` | none: `/proc/vmstat`, for the machine |
-//! | pages that come and go | | `mm_filemap_add_to_page_cache`, `mm_filemap_delete_from_page_cache` |
+//! | a read requests pages | `filemap_read` and `filemap_splice_read` (6.5) return | `mm_filemap_get_pages` |
+//! | a fault maps pages | `set_pte_range` (`do_set_pte` before 6.6), `do_set_pmd` | `mm_filemap_map_pages`, `mm_filemap_fault` |
+//! | a task waits for pages | `page_cache_sync_ra`, `filemap_fault` | `page_cache_sync_ra`, `mm_filemap_fault` |
+//! | read-ahead adds pages | `page_cache_async_ra`, `page_cache_ra_unbounded` | the same |
+//! | a page becomes dirty | `__folio_mark_dirty` | `writeback_dirty_folio` |
+//! | a page is written back | `__folio_start_writeback` | none: `/proc/vmstat`, for the machine |
+//! | a page enters or leaves the cache | | `mm_filemap_add_to_page_cache`, `mm_filemap_delete_from_page_cache` |
 //!
-//! Programs on functions know what a read was given and a fault has mapped. Some kernels refuse them.
-//! The tracepoints know what was asked for, so `tracepoints.rs` has to put that together.
-//! Pages mapped as a huge page have no tracepoint.
+//! Programs on functions see the pages that a read returned and a fault mapped. Some kernels refuse
+//! them. Programs on tracepoints see only the requested range, from which `tracepoints.rs`
+//! reconstructs the requests. Huge-page mappings have no tracepoint.
 //!
-//! Pages that were read and that nobody has asked for yet are remembered as bits, 64 pages of a file
-//! in a word. The first request for such a page takes its bit, and is no hit. A request for pages
-//! without bits, as in a warm cache, costs a look-up for each 64 pages.
+//! A bitmap marks the pages that were read in but not yet requested, 64 pages of a file per word.
+//! The first request for such a page clears its bit and is not a hit. A request for pages without
+//! bits, as in a warm cache, costs one lookup per 64 pages.
 
 mod functions;
 mod maker;
@@ -37,7 +37,7 @@ use maps::{AHEAD, DIRTIED, HITS, MISSES, Maps, OWNERS, WASTED, WORDS, WRITTEN};
 use names::Names;
 use programs::Hooks;
 
-/// Counts for as long as it lives.
+/// Counts page-cache requests until it is dropped.
 #[derive(Debug)]
 pub struct PageRequests {
     maps: Maps,
@@ -51,10 +51,10 @@ pub struct PageRequests {
 }
 
 impl PageRequests {
-    /// Begins. Pages that are in the cache already count as asked for before.
+    /// Starts counting. Pages already in the cache count as requested before.
     ///
     /// # Errors
-    /// When the kernel lacks what it takes (BTF, Linux 5.18) or the caller the rights.
+    /// When the kernel is too old (before 5.18) or has no BTF, or the caller lacks the rights.
     pub fn start(by: By) -> Result<Self, TraceError> {
         let maps = Maps::new()?;
         let (programs, hooks) = programs::all(&Btf::read()?, &maps, by)?;
@@ -71,7 +71,7 @@ impl PageRequests {
         })
     }
 
-    /// What was requested since the last sample.
+    /// The requests since the last sample.
     pub fn sample(&mut self) -> Requests {
         self.names.update(self.by, &self.maps.names);
         let mut owners = Vec::new();
@@ -81,12 +81,12 @@ impl PageRequests {
             let Some(now) = self.maps.owners.sum(key) else { continue };
             let before = self.before.insert(key, now).unwrap_or_default();
             if now != before {
-                // A hit that was none may be corrected after it was seen.
+                // A correction may lower a count that an earlier sample reported.
                 let of = |offset: i16| {
                     let change = now[offset as usize / 8].wrapping_sub(before[offset as usize / 8]);
                     if change > u64::MAX / 2 { 0 } else { change }
                 };
-                // Whoever evicts a page did not read it.
+                // The task that evicts a page is not the one that read it.
                 let wasted = matches!(self.by, By::Machine | By::File).then(|| of(WASTED));
                 let counts = Counts {
                     hits: of(HITS),
@@ -98,7 +98,7 @@ impl PageRequests {
                 };
                 owners.push((self.owner(key), counts));
             } else if is_crowded {
-                // One that is idle begins anew.
+                // Drop an idle owner; it starts from zero if it returns.
                 self.maps.owners.remove(key);
                 self.before.remove(&key);
                 self.names.forget(key);
@@ -114,7 +114,7 @@ impl PageRequests {
         Requests { owners, lost: lost_now }
     }
 
-    /// Whether the programs hang on functions or tracepoints, for people.
+    /// The hooks that the programs are attached to: "functions" or "tracepoints".
     pub fn source(&self) -> &'static str {
         match self.hooks {
             Hooks::Functions => "functions",
@@ -133,7 +133,7 @@ impl PageRequests {
     }
 }
 
-/// Pages that the machine has written since boot.
+/// The number of pages that the machine has written back since boot.
 fn written_pages() -> u64 {
     let text = crate::files::text("/proc/vmstat").unwrap_or_default();
     pagelab_procfs::value(&text, "nr_written").unwrap_or(0)

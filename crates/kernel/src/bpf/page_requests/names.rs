@@ -1,5 +1,5 @@
-//! The names of processes, cgroups and files that requests were of. A process may end and a file be
-//! closed before anybody looks, so the programs note the names.
+//! The names of processes, cgroups and files with requests. A process may exit or a file be closed
+//! before the next sample, so the programs record their names.
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,19 +10,19 @@ use pagelab_counters::views::cachestat::By;
 
 use super::super::map::Map;
 
-/// Names of a path that are noted, the file's first, and the bytes of each.
+/// Components of a path that the programs record, the file's own first, and the bytes of each.
 pub(super) const LEVELS: i16 = 12;
 pub(super) const BYTES: i16 = 64;
-/// Words of eight bytes that they take.
+/// Eight-byte words of a recorded name.
 pub(super) const NAME_WORDS: usize = (LEVELS * BYTES / 8) as usize;
-/// Names that are kept.
+/// Maximum number of names kept.
 const MAX_NAMES: usize = 1 << 16;
-/// Cgroups that are looked through for one.
+/// Maximum number of cgroups visited to find one.
 const MAX_CGROUPS: usize = 1 << 14;
-/// Where the memory controller may be.
+/// Possible mount points of the memory controller.
 const CGROUPS: [&str; 3] = ["/sys/fs/cgroup/memory", "/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 
-/// Names that were noted.
+/// The names recorded by the programs, and the cgroups found.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     noted: HashMap<[u32; 4], String>,
@@ -30,7 +30,7 @@ pub(super) struct Names {
 }
 
 impl Names {
-    /// Takes the new ones.
+    /// Reads the names from the map.
     pub(super) fn update(&mut self, by: By, map: &Map<4, NAME_WORDS>) {
         let keys = map.keys();
         if keys.is_empty() {
@@ -51,26 +51,26 @@ impl Names {
         }
     }
 
-    /// Forgets one.
+    /// Removes a name.
     pub(super) fn forget(&mut self, key: [u32; 4]) {
         self.noted.remove(&key);
     }
 
-    /// That of a process.
+    /// The name of a process.
     pub(super) fn process(&self, key: [u32; 4], process: u64) -> String {
         let now = || crate::files::text(format!("/proc/{process}/comm")).ok();
         let name = self.noted.get(&key).cloned().or_else(now).unwrap_or_else(|| "?".to_owned());
         name.trim_end().to_owned()
     }
 
-    /// That of a file, or its device and inode where only its pages were met.
+    /// The path of a file, or its device and inode if the programs saw only its pages.
     pub(super) fn file(&self, key: [u32; 4]) -> String {
         let inode = super::super::pair(key[2], key[3]);
         let by_number = || format!("inode {inode} of device {}:{}", key[0] >> 20, key[0] & 0xf_ffff);
         self.noted.get(&key).cloned().unwrap_or_else(by_number)
     }
 
-    /// That of a memory cgroup, by the inode of its folder.
+    /// The path of a memory cgroup, by the inode number of its directory.
     pub(super) fn cgroup(&mut self, number: u64) -> String {
         if !self.cgroups.contains_key(&number) {
             self.cgroups = cgroups();
@@ -79,7 +79,7 @@ impl Names {
     }
 }
 
-/// The memory cgroups by the inodes of their folders.
+/// The memory cgroups by the inode numbers of their directories.
 fn cgroups() -> HashMap<u64, String> {
     let is_there = |root: &&&str| {
         let root = Path::new(root);
@@ -101,13 +101,13 @@ fn cgroups() -> HashMap<u64, String> {
     found
 }
 
-/// Where each device's root is mounted, by the kernel's number of the device.
+/// The mount point of each file system's root, by the kernel's device number.
 fn mount_points() -> HashMap<u32, PathBuf> {
     let text = crate::files::text("/proc/self/mountinfo").unwrap_or_default();
     text.lines().filter_map(mount_point).collect()
 }
 
-/// `ID PARENT MAJOR:MINOR ROOT MOUNT-POINT …`, of a whole file system.
+/// Parses `ID PARENT MAJOR:MINOR ROOT MOUNT-POINT …`; None unless ROOT is `/`.
 fn mount_point(line: &str) -> Option<(u32, PathBuf)> {
     let mut words = line.split(' ').skip(2);
     let (major, minor) = words.next()?.split_once(':')?;
@@ -116,8 +116,8 @@ fn mount_point(line: &str) -> Option<(u32, PathBuf)> {
     Some((device, words.next()?.replace("\\040", " ").into()))
 }
 
-/// A path of the names that were noted, the last first; from the root of the file system on, which is
-/// called `/`, it begins with the mount point.
+/// Joins the recorded components, which are stored last first. A path that reaches the root of the
+/// file system, named `/`, begins with the mount point; any other begins with `…`.
 fn path(bytes: &[u8], mount: Option<&Path>) -> String {
     let names: Vec<String> =
         bytes.chunks(BYTES as usize).map(text).take_while(|name| !name.is_empty()).collect();
@@ -130,7 +130,7 @@ fn path(bytes: &[u8], mount: Option<&Path>) -> String {
     }
 }
 
-/// The text before the first byte 0; one that fills its place may be cut.
+/// The text before the first NUL byte; text that fills its place may be truncated and gets a `…`.
 fn text(bytes: &[u8]) -> String {
     let length = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     let cut = if length + 1 == BYTES as usize && bytes.len() == BYTES as usize { "…" } else { "" };
@@ -153,8 +153,8 @@ mod tests {
     fn paths_are_put_together() {
         let bytes = noted(&["file", "b", "a", "/"]);
         assert_eq!(path(&bytes, Some(Path::new("/mnt"))), "/mnt/a/b/file");
-        assert_eq!(path(&bytes, None), "…/a/b/file", "nobody knows where it is mounted");
-        assert_eq!(path(&noted(&["file", "b"]), Some(Path::new("/"))), "…/b/file", "it is too deep");
+        assert_eq!(path(&bytes, None), "…/a/b/file", "the mount point is unknown");
+        assert_eq!(path(&noted(&["file", "b"]), Some(Path::new("/"))), "…/b/file", "the file is too deep");
         let long = "x".repeat(63);
         assert_eq!(path(&noted(&[&long, "/"]), Some(Path::new("/"))), format!("/{long}…"));
     }

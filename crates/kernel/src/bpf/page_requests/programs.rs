@@ -1,4 +1,4 @@
-//! All programs: on functions, or else on tracepoints.
+//! Selects the programs: on functions, or else on tracepoints.
 
 use pagelab_counters::views::cachestat::By;
 
@@ -9,16 +9,16 @@ use super::maker::{Layout, Maker};
 use super::maps::Maps;
 use super::{functions, tracepoints};
 
-/// What the programs hang on.
+/// The hooks that the programs are attached to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Hooks {
-    /// Functions, which say exactly what they did.
+    /// Functions, which show exactly the pages returned or mapped.
     Functions,
     /// Tracepoints, since Linux 6.18.
     Tracepoints,
 }
 
-/// All of them at work: on functions, or on tracepoints where the kernel does not permit that.
+/// Attaches all programs: to functions, or to tracepoints if the kernel refuses functions.
 pub(super) fn all(btf: &Btf, maps: &Maps, by: By) -> Result<(Vec<Program>, Hooks), TraceError> {
     let maker = Maker { btf, layout: Layout::of(btf)?, maps, by };
     let on_functions = match functions::all(&maker) {
@@ -27,7 +27,7 @@ pub(super) fn all(btf: &Btf, maps: &Maps, by: By) -> Result<(Vec<Program>, Hooks
     };
     match tracepoints::all(&maker) {
         Ok(programs) => Ok((programs, Hooks::Tracepoints)),
-        // Older kernels lack the tracepoints: the first reason says more.
+        // Older kernels lack the tracepoints, so the first error tells more.
         Err(TraceError::Tracepoint(_) | TraceError::Function(_)) => Err(on_functions),
         Err(error) => Err(error),
     }

@@ -1,12 +1,13 @@
-//! The programs on tracepoints, for kernels that refuse programs on functions.
+//! The BPF programs on tracepoints, for kernels that refuse programs on functions.
 //!
-//! `mm_filemap_get_pages` is met for each batch of a read with all that is left of it, so the first
-//! counts the request and those that follow it do not. What is added to the cache for a request that
-//! was counted was no hit. A batch has 31 folios at most: a warm request for fewer pages has one.
+//! `mm_filemap_get_pages` fires for each batch of a read, with the whole remaining range. The
+//! program therefore counts the request at the first event and ignores the others. Pages that enter
+//! the cache for a request already counted were not hits. A batch has at most 31 folios, so a warm
+//! request for fewer pages has one batch.
 //!
-//! `mm_filemap_map_pages` has the range around a fault in which cached pages are mapped, and is
-//! counted as a whole. A page in it that cannot be mapped so (the one that starts the next read-ahead)
-//! is met again by `mm_filemap_fault`.
+//! `mm_filemap_map_pages` reports the range around a fault in which the kernel maps cached pages.
+//! The program counts the whole range. A page that the kernel cannot map this way (the one that
+//! starts the next read-ahead) also fires `mm_filemap_fault`.
 
 use super::super::TraceError;
 use super::super::assembler::*;
@@ -14,30 +15,32 @@ use super::super::program::{Program, Tracepoint, run_at};
 use super::maker::*;
 use super::maps::{HITS, MISSES};
 
-/// Folios of a batch (`PAGEVEC_SIZE`), and one more.
+/// Folios of a batch (`PAGEVEC_SIZE`), plus one.
 const BATCH: i32 = 32;
 
-/// The words of a thread's last request, as offsets in bytes: device and 0, inode, first page that
-/// is left, last page as it was asked for, 1 where it had to wait, end.
+/// The words of a thread's last request, as byte offsets: device and padding, inode, first
+/// remaining page, last page as requested, 1 if it had to wait, end.
 const REST: usize = 16;
 const LAST: usize = 24;
 const COLD: usize = 32;
 const REQUEST_END: usize = 40;
 
-/// The words of a thread's last fault: device and 0, inode, first page and end of the range around
-/// it, page of a fault without range, hits of a range that was the same as the one before.
+/// The words of a thread's last fault: device and padding, inode, first page and end of the range
+/// around it, page of a fault without a range (plus 1), hits of a range that equals the previous
+/// one.
 const AROUND: usize = 16;
 const AROUND_END: usize = 24;
 const FAULT: usize = 32;
 const AGAIN: usize = 40;
 
-/// A new one of either.
+/// A new state of either kind.
 const STATE: i16 = -288;
-/// Whether the range is the same, and pages in it that were counted before.
+/// Whether the range equals the previous one, and the number of its pages that were already
+/// counted.
 const SAME: i16 = -296;
 const BEFORE: i16 = -304;
 
-/// All of them.
+/// Loads and attaches all of them.
 pub(super) fn all(maker: &Maker) -> Result<Vec<Program>, TraceError> {
     maker.on_tracepoints()
 }
@@ -71,7 +74,8 @@ impl Maker<'_> {
         point.run(program)
     }
 
-    /// Stores a new state of the key's file, whose last four words are in these registers or 0.
+    /// Stores a new state of the key's file in `map`; its last four words are these registers, or
+    /// 0.
     fn new_state(&self, program: &mut Assembler, map: i32, words: [Option<Register>; 4]) {
         program.load(R1, FRAME, (KEY as usize, 4)).store(FRAME, STATE, R1);
         program.load(R1, FRAME, at(KEY + 8)).store(FRAME, STATE + 8, R1);
@@ -85,7 +89,8 @@ impl Maker<'_> {
         program.copy(R3, FRAME).add_value(R3, STATE.into()).set(R4, ALWAYS).ask(MAP_UPDATE, map, THREAD);
     }
 
-    /// The pages from R7 up to R8 as far as the file in R6 goes.
+    /// Stores the pages from R7 to R8 (exclusive) that are within the file whose inode is in R6.
+    /// Ends the program if there are none.
     fn pages_in_file(&self, program: &mut Assembler) {
         let l = &self.layout;
         program.load(R2, R6, l.length).add_value(R2, (1 << l.shift) - 1).shift_right_by(R2, l.shift);
@@ -94,7 +99,7 @@ impl Maker<'_> {
         program.store(FRAME, FIRST, R7).store(FRAME, END, R3);
     }
 
-    /// Corrects what was counted for the thread's last request, where pages of it are only added now.
+    /// Turns hits of the thread's last request into misses if their pages enter the cache only now.
     fn correct(&self, program: &mut Assembler) {
         program.ask(MAP_LOOKUP, self.maps.requests.number(), THREAD);
         program.jump_if(R0, If::Equal, 0, "not counted");
@@ -122,14 +127,14 @@ impl Maker<'_> {
         self.same_file(&mut program, "new");
         program.load(R1, R0, (LAST, 8)).jump_if_both(R1, If::Not, R8, "new");
         program.load(R1, R0, (REST, 8)).jump_if_both(R1, If::AtLeast, R7, "new");
-        // The rest of the request, unless that would have had one batch.
+        // The rest of the request, unless the request would have had one batch.
         program.copy(R2, R8).subtract(R2, R1).jump_if(R2, If::AtLeast, BATCH - 1, "rest");
         program.load(R2, R0, (COLD, 8)).jump_if(R2, If::Equal, 0, "new");
         program.label("rest").load(R1, R0, (REQUEST_END, 8)).jump_if_both(R7, If::AtLeast, R1, "piece");
         program.store(R0, REST as i16, R7).jump("end").label("piece").copy(R7, R1).label("new");
         program.store(FRAME, SAME, R8).add_value(R8, 1);
         self.pages_in_file(&mut program);
-        // A request of many pages is counted in pieces.
+        // Count a large request in pieces.
         program.copy(R2, R7).add_value(R2, (MAX_WORDS - 1) * 64);
         program.jump_if_both(R2, If::AtLeast, R3, "whole").store(FRAME, END, R2).copy(R3, R2).label("whole");
         program.copy(R8, R3).load(R9, FRAME, at(SAME));
@@ -153,11 +158,12 @@ impl Maker<'_> {
         program.call(CURRENT).store_word(FRAME, THREAD, R0).ask(MAP_LOOKUP, faults, THREAD);
         program.jump_if(R0, If::Equal, 0, "new");
         self.same_file(&mut program, "new");
-        // Tried again after the wait.
+        // A retry of the fault after the wait.
         program.load(R1, R0, (FAULT, 8)).add_value(R1, -1).jump_if_both(R1, If::Equal, R7, "end");
         program.load(R1, R0, (AROUND, 8)).load(R2, R0, (AROUND_END, 8));
         program.jump_if_both(R7, If::Below, R1, "new").jump_if_both(R7, If::AtLeast, R2, "new");
-        // It was in the range that was counted, which was met for it once more.
+        // The page is in a range that was counted, and counted again for this fault: subtract the
+        // second count.
         program.load(R2, R0, (AGAIN, 8)).store_value(R0, AGAIN as i16, 0);
         program.set(R1, 0).subtract(R1, R2).store(FRAME, PAGES, R1).jump("count").label("new");
         program.copy(R8, R7).add_value(R8, 1);
