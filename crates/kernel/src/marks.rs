@@ -1,28 +1,28 @@
-//! Two instructions that do nothing, by which a load in a guest says from where to where the
-//! machine that it runs in is to count; and two system calls right beside them, so that nothing of
-//! this program is between a mark and a program that it executes.
+//! Marks that start and stop counting: two no-op instructions by which a workload in a guest tells
+//! its virtual machine which part to count. execve(2) and wait4(2) have versions that adjoin a
+//! mark, so that no code of this program runs between a mark and the executed program.
 
 use std::ffi::{c_char, c_int};
 use std::io;
 
-/// From here on the machine counts.
+/// Starts the machine's counting.
 #[cfg(target_arch = "x86_64")]
 pub fn begin() {
-    // SAFETY: an instruction that does nothing (nopl with a displacement, pagelab_ring::BEGIN).
+    // SAFETY: a no-op instruction (nopl with a displacement, `pagelab_ring::BEGIN`).
     unsafe { std::arch::asm!(".byte 0x0f, 0x1f, 0x80, 0x50, 0x4c, 0x31, 0x62") };
 }
 
-/// Up to here the machine counts.
+/// Stops the machine's counting.
 #[cfg(target_arch = "x86_64")]
 pub fn end() {
-    // SAFETY: as for `begin` (pagelab_ring::END).
+    // SAFETY: as for `begin` (`pagelab_ring::END`).
     unsafe { std::arch::asm!(".byte 0x0f, 0x1f, 0x80, 0x50, 0x4c, 0x31, 0x65") };
 }
 
-/// [`begin`], then execve(2). Returns only the error.
+/// [`begin`], then execve(2). Returns only if that fails, with the error.
 ///
 /// # Safety
-/// A path, and two lists of strings that end with a null pointer.
+/// `path` is a C string; `arguments` and `environment` are null-terminated arrays of C strings.
 #[cfg(target_arch = "x86_64")]
 pub unsafe fn execute(
     path: *const c_char,
@@ -50,11 +50,11 @@ pub unsafe fn execute(
 /// wait4(2) for a child, then [`end`]. The status is that of waitpid(2).
 ///
 /// # Errors
-/// When there is no such child, or a signal came.
+/// When there is no such child, or a signal interrupts the wait.
 #[cfg(target_arch = "x86_64")]
 pub fn wait(child: libc::pid_t) -> io::Result<c_int> {
     let (mut result, mut status) = (libc::SYS_wait4, 0);
-    // SAFETY: the call writes the status alone.
+    // SAFETY: the call writes only the status.
     unsafe {
         std::arch::asm!(
             "syscall",
@@ -72,18 +72,18 @@ pub fn wait(child: libc::pid_t) -> io::Result<c_int> {
     if result < 0 { Err(io::Error::from_raw_os_error(-(result as i32))) } else { Ok(status) }
 }
 
-/// No machine counts.
+/// Does nothing: no machine counts on this architecture.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn begin() {}
 
-/// No machine counts.
+/// Does nothing: no machine counts on this architecture.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn end() {}
 
-/// execve(2). Returns only the error.
+/// execve(2). Returns only if that fails, with the error.
 ///
 /// # Safety
-/// A path, and two lists of strings that end with a null pointer.
+/// `path` is a C string; `arguments` and `environment` are null-terminated arrays of C strings.
 #[cfg(not(target_arch = "x86_64"))]
 pub unsafe fn execute(
     path: *const c_char,
@@ -98,7 +98,7 @@ pub unsafe fn execute(
 /// waitpid(2) for a child: its status.
 ///
 /// # Errors
-/// When there is no such child, or a signal came.
+/// When there is no such child, or a signal interrupts the wait.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn wait(child: libc::pid_t) -> io::Result<c_int> {
     let mut status = 0;

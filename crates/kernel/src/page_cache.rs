@@ -1,7 +1,7 @@
-//! Pages of a file in the page cache: cachestat(2), kernel 6.5 and later, else mincore(2).
+//! Pages of a file in the page cache, from cachestat(2) (Linux 6.5) or else mincore(2).
 //!
-//! Either shows nothing of a file that the caller neither owns nor may write. mincore(2) says then
-//! that every page is there (since 5.2), so its answer is asked for only of files whose pages it
+//! Both hide the pages of a file that the caller neither owns nor may write. mincore(2) then
+//! reports every page as present (since 5.2), so this module uses it only for files whose pages it
 //! shows.
 
 use std::fs::File;
@@ -15,7 +15,7 @@ use crate::region::{Region, page_size};
 /// The number of the system call, the same on every architecture.
 const CACHESTAT: libc::c_long = 451;
 
-/// Bytes that are mapped at a time.
+/// Maximum number of bytes mapped at a time.
 pub(crate) const WINDOW: u64 = 256 << 20;
 
 /// Pages of a range of a file.
@@ -23,9 +23,9 @@ pub(crate) const WINDOW: u64 = 256 << 20;
 pub struct Cached {
     /// In the cache.
     pub pages: u64,
-    /// Of these, changed and not yet written. `None` from mincore.
+    /// Of these, dirty. `None` from mincore.
     pub dirty: Option<u64>,
-    /// Of these, being written. `None` from mincore.
+    /// Of these, under writeback. `None` from mincore.
     pub writeback: Option<u64>,
     /// Evicted not long ago: reading them now is a refault. `None` from mincore.
     pub recently_evicted: Option<u64>,
@@ -40,7 +40,8 @@ pub fn of(file: &File, bytes: u64) -> Option<Cached> {
     }
 }
 
-/// The cached pages of `bytes` bytes from `offset` on, 0 bytes for all that follow.
+/// The number of cached pages in `bytes` bytes from `offset`; 0 bytes means up to the end of the
+/// file.
 ///
 /// # Errors
 /// When the kernel has no cachestat(2), or hides the file's pages from the caller.
@@ -62,7 +63,7 @@ fn cachestat(file: &File, offset: u64, bytes: u64) -> io::Result<Cached> {
     Ok(Cached { pages, dirty, writeback, recently_evicted })
 }
 
-/// The same from mincore(2) alone, which also sees through an overlay to the file below.
+/// Like [`of`], from mincore(2) alone, which also sees the file below an overlay.
 pub fn by_mincore(file: &File, bytes: u64) -> Option<Cached> {
     if !shows_pages(file) {
         return None;
@@ -78,7 +79,7 @@ pub fn by_mincore(file: &File, bytes: u64) -> Option<Cached> {
     Some(Cached { pages, ..Cached::default() })
 }
 
-/// A byte for each page of a mapping of a file, whose lowest bit says whether the cache has it.
+/// One byte per page of a file mapping; its lowest bit is set if the page is cached.
 pub(crate) fn resident(region: &Region) -> Option<Vec<u8>> {
     let mut present = vec![0_u8; region.pages()];
     let bytes = region.pages() * page_size();
@@ -87,7 +88,7 @@ pub(crate) fn resident(region: &Region) -> Option<Vec<u8>> {
     (result == 0).then_some(present)
 }
 
-/// Whether mincore(2) tells the caller the truth about the file (`can_do_mincore` of mm/mincore.c).
+/// Whether mincore(2) shows the file's pages to the caller (`can_do_mincore` of mm/mincore.c).
 fn shows_pages(file: &File) -> bool {
     /// linux/capability.h
     const CAP_FOWNER: u32 = 3;
@@ -109,7 +110,7 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         let bytes = 8 * page_size() + 1;
         file.write_all(&vec![1; bytes]).unwrap();
-        assert_eq!(by_mincore(&file, bytes as u64).unwrap().pages, 9, "also the last, which is not full");
+        assert_eq!(by_mincore(&file, bytes as u64).unwrap().pages, 9, "including the last, partial page");
         assert_eq!(by_mincore(&file, 0).unwrap().pages, 0);
         if let Ok(found) = cachestat(&file, 0, bytes as u64) {
             assert_eq!(found.pages, 9);

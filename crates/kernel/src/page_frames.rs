@@ -1,13 +1,14 @@
-//! The page frames that hold a file's cached pages, and what the kernel says of each: who maps it
-//! (`/proc/kpagecount`), whether it is on the active list (`/proc/kpageflags`). Needs root.
+//! Reads the page frames of a file's cached pages: how many mappings each has (`/proc/kpagecount`),
+//! and whether it is on the active list (`/proc/kpageflags`). Needs root.
 //!
-//! A frame's number is known of mapped pages alone (`/proc/self/pagemap`), so the cached pages are
-//! mapped for a moment. That must change nothing that reclaim looks at:
+//! The kernel shows the frame numbers of mapped pages only (`/proc/self/pagemap`), so this module
+//! maps the cached pages briefly. The mapping must not influence reclaim:
 //!
-//! - The kernel itself copies a byte of the pages, as of the buffer of a write(2), for a file may
-//!   become shorter meanwhile. MADV_POPULATE_READ would mark the pages as accessed.
-//! - The mapping is one for random access meanwhile, for which the kernel starts no read-ahead.
-//! - It is one for sequential access when it is removed: the kernel marks no page of it as accessed.
+//! - The kernel faults the pages in, as the buffer of a write(2), because another process may
+//!   truncate the file meanwhile. MADV_POPULATE_READ would mark the pages as accessed.
+//! - Meanwhile the mapping is advised for random access, so the kernel starts no read-ahead.
+//! - Before its removal it is advised for sequential access, so the kernel marks no page as
+//!   accessed.
 
 use std::fs::File;
 use std::io;
@@ -25,31 +26,31 @@ const PRESENT: u64 = 1 << 63;
 const FRAME: u64 = (1 << 55) - 1;
 /// include/uapi/linux/kernel-page-flags.h.
 const ACTIVE: u64 = 1 << 6;
-/// Frames that lie no further apart are read at once.
+/// Frames less than this far apart are read together.
 const GAP: u64 = 64;
-/// Cached pages around a fault that the kernel maps too (`fault_around_bytes`).
+/// Pages that the kernel maps around a fault if they are cached (`fault_around_bytes`).
 const AROUND: usize = 16;
 const ENTRY: usize = 8;
 
-/// Pages of a file whose frames were looked at.
+/// Pages of a file whose frames were read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Frames {
-    /// Pages looked at.
+    /// Pages whose frames were read.
     pub pages: u64,
     /// Of these, mapped by a process.
     pub mapped: u64,
-    /// Of these, on the active list; `None` where the kernel sorts pages into generations (MGLRU),
-    /// which no file shows.
+    /// Of these, on the active list; `None` if the kernel sorts pages into generations (MGLRU),
+    /// which no kernel file shows.
     pub active: Option<u64>,
 }
 
-/// Looks at the frames of files.
+/// Reads the page frames of files.
 #[derive(Debug)]
 pub struct FrameReader {
     pagemap: File,
     flags: File,
     counts: File,
-    /// Takes the bytes that are copied.
+    /// Receives the bytes copied from the pages.
     sink: File,
     generations: bool,
     bytes: Vec<u8>,
@@ -67,7 +68,7 @@ impl FrameReader {
         Ok(Self { pagemap, flags, counts, sink, generations: has_generations(), bytes: Vec::new() })
     }
 
-    /// Looks at the cached pages of the first `bytes` bytes of `file`.
+    /// Reads the frames of the cached pages in the first `bytes` bytes of `file`.
     ///
     /// # Errors
     /// When the file cannot be mapped.
@@ -76,7 +77,7 @@ impl FrameReader {
         let mut from = 0;
         while from < bytes {
             let here = (bytes - from).min(WINDOW);
-            // Most of a large file may not be cached; without cachestat(2) every page is asked for.
+            // Skip ranges without cached pages; without cachestat(2), check every page.
             if page_cache::in_range(file, from, here).unwrap_or(1) > 0 {
                 self.look_at(&Region::part_to_end(file, from, here)?, &mut found)?;
             }
@@ -98,10 +99,10 @@ impl FrameReader {
         advise(region, 0, region.pages(), Advice::Sequential)
     }
 
-    /// Maps a page, and reads it where it has left the cache since; one behind the end of a file that
-    /// became shorter stays unmapped.
+    /// Maps a page, and reads it in if it has left the cache meanwhile. A page beyond the end of a
+    /// truncated file stays unmapped.
     fn map(&self, region: &Region, page: usize) {
-        // SAFETY: the page is within the mapping; the kernel reads it, and refuses where there is none.
+        // SAFETY: the page is within the mapping; the kernel reads it, and fails if there is none.
         unsafe {
             let from = region.base().add(page * page_size()).cast();
             libc::pwrite(self.sink.as_raw_fd(), from, 1, 0);
@@ -136,7 +137,7 @@ impl FrameReader {
             let length = (end - start + 1) as usize;
             let counts: Vec<u64> = entries(&self.counts, start, length, &mut self.bytes)?.collect();
             let of = |frame: u64| (frame - start) as usize;
-            // One of its mappings is this one.
+            // One of the frame's mappings is this one.
             let mapped = |frame: &&u64| counts.get(of(**frame)).is_some_and(|&count| count > 1);
             found.mapped += group.iter().filter(mapped).count() as u64;
             if let Some(active) = &mut found.active {
@@ -153,14 +154,14 @@ fn is_present(entry: u64) -> bool {
     entry & PRESENT != 0 && entry & FRAME != 0
 }
 
-/// Whether reclaim sorts pages into generations.
+/// Whether reclaim sorts pages into generations (MGLRU).
 fn has_generations() -> bool {
     let text = std::fs::read_to_string("/sys/kernel/mm/lru_gen/enabled").unwrap_or_default();
     let digits = text.trim().trim_start_matches("0x");
     u64::from_str_radix(digits, 16).is_ok_and(|enabled| enabled & 1 == 1)
 }
 
-/// Entries of one of the kernel's page files from `first` on.
+/// Entries of one of the kernel's page files, starting at entry `first`.
 fn entries<'a>(
     file: &File,
     first: u64,

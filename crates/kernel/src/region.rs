@@ -123,8 +123,9 @@ impl Region {
         Self::new(base.cast(), pages)
     }
 
-    /// Maps `bytes` bytes of `file` from `offset` on, shared, for reading; the last page may be a
-    /// part of one. Another process may truncate the file meanwhile: nobody may touch the mapping.
+    /// Maps `bytes` bytes of `file` from `offset`, shared and read-only; the last page may be
+    /// partial. Another process may truncate the file meanwhile, so callers must not access the
+    /// mapping.
     ///
     /// # Errors
     /// When the kernel refuses.

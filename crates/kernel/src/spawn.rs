@@ -22,7 +22,7 @@ use crate::region::Region;
 
 /// Pages of the stack that the child has until it executes the program.
 const STACK: usize = 64;
-/// How long the child of [`Program::run_marked`] waits, for its parent to sleep.
+/// How long the child of [`Program::run_marked`] waits for its parent to sleep.
 const PAUSE: libc::timespec = libc::timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// A running program: killed and waited for when dropped.
@@ -42,7 +42,7 @@ struct Order {
     nothing: libc::c_int,
     parent: libc::pid_t,
     signals: libc::sigset_t,
-    /// Whether it is executed after a pause, behind a mark.
+    /// Whether to execute the program after a pause and a mark.
     marked: bool,
     error: libc::c_int,
 }
@@ -54,7 +54,7 @@ impl Program {
     /// # Errors
     /// When it cannot be executed.
     pub fn start(words: &[OsString]) -> io::Result<Self> {
-        // This thread sleeps until the child has executed the program or ended.
+        // This thread sleeps until the child has executed the program or exited.
         begun(words, false, libc::CLONE_VFORK, |mut program, error| match error() {
             0 => Ok(program),
             error => {
@@ -64,15 +64,15 @@ impl Program {
         })
     }
 
-    /// Runs `words` to its end, as [`Program::start`] does, between the marks of a machine that counts.
-    /// The child waits 50 ms, in which this thread goes to sleep, then executes the program.
-    /// Nothing else of this process happens between the marks.
+    /// Runs `words` until it exits, started like [`Program::start`], between the marks for a
+    /// machine that counts. The child waits 50 ms while this thread goes to sleep, then executes
+    /// the program. Nothing else of this process runs between the marks.
     ///
     /// # Errors
     /// When it cannot be executed.
     pub fn run_marked(words: &[OsString]) -> io::Result<ExitStatus> {
         let name = words.first().ok_or_else(|| io::Error::other("no program"))?;
-        // By its path: otherwise each folder of PATH is a call of execve.
+        // By its path: otherwise each directory of PATH costs a call of execve(2).
         let place = find(Path::new(name)).ok_or(io::ErrorKind::NotFound)?;
         let words = [&[place.into_os_string()], &words[1..]].concat();
         begun(&words, true, 0, |mut program, error| {
@@ -150,8 +150,9 @@ impl Drop for Program {
     }
 }
 
-/// Starts `words` and gives the program to `then`, with a function that says which error the child
-/// met; what both use lives until `then` returns, and no signal comes. `flags`: for clone(2).
+/// Starts `words` and passes the program to `then`, with a function that returns the child's error.
+/// Everything that both use lives until `then` returns, and signals are blocked until then. `flags`
+/// are for clone(2).
 fn begun<T>(
     words: &[OsString],
     marked: bool,
@@ -184,9 +185,9 @@ fn begun<T>(
         error: 0,
     };
     let order = &raw mut order;
-    // SAFETY: the child runs `child` on a stack of its own, which ends at a page's end. `order`, all
-    // that it points to, and the stack live until `then` has returned, which has waited until the
-    // child has executed or ended.
+    // SAFETY: the child runs `child` on its own stack, which ends at a page's end. `order`, all
+    // that it points to, and the stack live until `then` returns. By then the child has executed
+    // the program or exited.
     let pid = unsafe {
         let top = stack.base().add(stack.bytes()).cast();
         libc::clone(child, top, flags | libc::CLONE_VM | libc::SIGCHLD, order.cast())
@@ -203,7 +204,7 @@ fn begun<T>(
     done
 }
 
-/// The file that executing `name` executes.
+/// The file that execvp(3) executes for `name`.
 fn find(name: &Path) -> Option<PathBuf> {
     if name.components().count() > 1 {
         return Some(name.to_owned());
@@ -222,7 +223,7 @@ fn handle(pid: libc::pid_t) -> Option<OwnedFd> {
 }
 
 unsafe extern "C" {
-    /// The C library's: the strings of the environment.
+    /// The C library's environment strings.
     static environ: *const *const libc::c_char;
 }
 

@@ -1,4 +1,4 @@
-//! Asks the kernel for the pages of open files, each once.
+//! Queries the kernel for the cached pages of open files, once per file.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -17,10 +17,10 @@ use crate::region::page_size;
 pub enum FileSystem {
     /// Its files have pages in the cache.
     Cached,
-    /// Its files' pages belong to files of another one, which only mincore(2) finds: cachestat(2)
-    /// says that none are cached.
+    /// An overlay: its files' pages belong to files of another file system. Only mincore(2) finds
+    /// them; cachestat(2) reports none.
     Overlay,
-    /// The kernel's own figures and settings, or huge pages set aside.
+    /// Statistics and settings of the kernel, or reserved huge pages.
     Pseudo,
 }
 
@@ -63,22 +63,22 @@ const PSEUDO: [FsWord; 21] = [
     0x6573_5543,
 ];
 
-/// Asks the kernel for files, each once.
+/// Queries the kernel for the cached pages of files, once per file.
 pub struct Asker<'a> {
     pub frames: Option<FrameReader>,
     pub seen: &'a Mutex<HashSet<(u64, u64)>>,
-    /// Whether a file with one link may be met twice.
+    /// Whether a file with one link may be found twice.
     pub all_names: bool,
     pub looked: Looked,
 }
 
 impl Asker<'_> {
-    /// Whether this is the first time that the file or directory is met.
+    /// Records a file or directory, and returns whether it is new.
     pub fn is_new(&self, device: u64, inode: u64) -> bool {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert((device, inode))
     }
 
-    /// Adds an open file.
+    /// Adds an open file, unless it was found before.
     pub fn ask(&mut self, file: &File, of: FileSystem, directory: &str, name: impl Fn() -> String) {
         let Ok(metadata) = file.metadata() else {
             return self.looked.leave_out(Reason::Vanished, name);
@@ -88,7 +88,7 @@ impl Asker<'_> {
         }
         let several = metadata.nlink() > 1;
         if (self.all_names || several) && !self.is_new(metadata.dev(), metadata.ino()) {
-            // Of a file with one name the other one is a process's link to it.
+            // A file with one name was found before through a process's link to it.
             if several {
                 self.looked.leave_out(Reason::Again, name);
             }
@@ -97,7 +97,7 @@ impl Asker<'_> {
         self.ask_new(file, metadata.len(), of, directory, name);
     }
 
-    /// Adds a file that was not met before.
+    /// Adds a file that was not found before.
     pub fn ask_new(
         &mut self,
         file: &File,

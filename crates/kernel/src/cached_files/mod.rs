@@ -1,8 +1,8 @@
-//! Which files the page cache holds: every file below some directories, and the files that
-//! processes have open or mapped, each asked for its cached pages.
+//! Finds the cached pages of files: of all files below given directories, and of the files that
+//! processes have open or mapped.
 //!
-//! No file is read and none is opened that is not a regular one. Directories are walked by a
-//! bounded number of threads, which take files of large directories in parts.
+//! It reads no file, and opens only directories and regular files. A bounded number of threads
+//! walks the directories, and takes the files of large directories in parts.
 
 mod asker;
 mod processes;
@@ -19,23 +19,24 @@ use crate::page_frames::FrameReader;
 use asker::Asker;
 use walk::{Job, Queue};
 
-/// Threads at most.
+/// Maximum number of threads.
 const MAX_THREADS: usize = 8;
 
-/// What to look at.
+/// The files to examine, and the figures to collect.
 #[derive(Clone, Debug, Default)]
 pub struct Order {
-    /// Everything below these directories; or files.
+    /// Directories, with everything below them, or files.
     pub directories: Vec<PathBuf>,
-    /// The files that processes have open or mapped, as far as this user may see them.
+    /// Whether to add the files that processes have open or mapped, as far as the user may see
+    /// them.
     pub of_processes: bool,
-    /// Whether page frames are looked at for mapped and active pages, where the caller may.
+    /// Whether to read the page frames for mapped and active pages, if the caller may.
     pub frames: bool,
-    /// Files that are kept, those with the most cached pages.
+    /// The number of files to keep, those with the most cached pages.
     pub keep: usize,
 }
 
-/// Looks at the files.
+/// Examines the files.
 ///
 /// # Errors
 /// When one of the directories cannot be read at all.
@@ -44,7 +45,7 @@ pub fn look(order: &Order) -> io::Result<Looked> {
     for path in &order.directories {
         let metadata = std::fs::metadata(path)
             .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
-        // One name for each, whatever it was called.
+        // One name per directory, however the caller spells it.
         let path = std::fs::canonicalize(path)?;
         jobs.push(if metadata.is_dir() { Job::Directory { path, of: None } } else { Job::File(path) });
     }
@@ -98,7 +99,7 @@ mod tests {
         let mut looked = look(&Order { directories, keep: 9, ..Order::default() }).unwrap();
         assert_eq!((looked.looked_at, looked.with_pages), (3, 2));
         assert_eq!(looked.total.cached, 4 * page as u64);
-        assert_eq!(looked.total.mapped, None, "nobody looked");
+        assert_eq!(looked.total.mapped, None, "page frames were not read");
         let left_out: Vec<_> = looked.left_out.iter().map(|(reason, left)| (*reason, left.count)).collect();
         assert_eq!(left_out, [(Reason::Link, 1), (Reason::Special, 1), (Reason::Again, 1)]);
         let files: Vec<u64> = looked.files().iter().map(|row| row.bytes.cached / page as u64).collect();

@@ -1,5 +1,5 @@
-//! The files that a process has open or mapped, by the links that the kernel shows of them: those
-//! lead to files without a name and to those of other mount namespaces, too.
+//! The files that a process has open or mapped, found through the kernel's links in `/proc`. The
+//! links also lead to files without a name and to files of other mount namespaces.
 
 use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
@@ -12,13 +12,13 @@ use pagelab_procfs::addresses;
 
 use super::asker::{Asker, FileSystem};
 
-/// The processes.
+/// All processes.
 pub fn all() -> Vec<u64> {
     Root::live().list_numbers("proc")
 }
 
-/// Asks for every file that the process has open or mapped. Of one that ends meanwhile, or that this
-/// user may not look at, there are none.
+/// Adds every file that the process has open or mapped. A process that exits meanwhile, or that the
+/// user may not inspect, has none.
 pub fn ask(process: u64, asker: &mut Asker) {
     let folder = format!("/proc/{process}");
     for entry in fs::read_dir(format!("{folder}/fd")).into_iter().flatten().flatten() {
@@ -31,7 +31,7 @@ pub fn ask(process: u64, asker: &mut Asker) {
         let (Some(range), Some(device), Some(inode)) = (addresses(line), words.next(), words.next()) else {
             continue;
         };
-        // Most files are mapped in several parts, one after the other.
+        // Most files are mapped in several adjacent parts.
         if inode != "0" && mapped.insert((device, inode)) {
             let link = format!("{folder}/map_files/{:x}-{:x}", range.start, range.end);
             ask_link(Path::new(&link), asker);
@@ -40,7 +40,7 @@ pub fn ask(process: u64, asker: &mut Asker) {
 }
 
 fn ask_link(link: &Path, asker: &mut Asker) {
-    // Looks at the file without opening it: a device may do something when it is opened.
+    // Check the file without opening it: opening a device may have side effects.
     let Ok(found) = fs::metadata(link) else { return };
     if !found.is_file() || !asker.is_new(found.dev(), found.ino()) {
         return;

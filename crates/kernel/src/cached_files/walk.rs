@@ -1,4 +1,4 @@
-//! Directories walked by several threads: jobs on a stack, of which each thread takes the newest.
+//! Walks directories with several threads, which share a stack of jobs and take the newest first.
 
 use std::ffi::{CString, OsStr};
 use std::fs::File;
@@ -13,14 +13,14 @@ use rustix::io::Errno;
 use super::asker::{Asker, FileSystem};
 use super::processes;
 
-/// Files that a thread takes at a time.
+/// Files per job.
 const PART: usize = 512;
 
-/// Something to do.
+/// A unit of work.
 pub enum Job {
-    /// A directory, and the file system of its parent by its device.
+    /// A directory, and the device and file system of its parent.
     Directory { path: PathBuf, of: Option<(u64, FileSystem)> },
-    /// Files of a directory.
+    /// Some files of a directory.
     Part(Arc<Open>, Vec<CString>),
     /// One file.
     File(PathBuf),
@@ -36,7 +36,7 @@ pub struct Open {
     of: FileSystem,
 }
 
-/// What is to be done.
+/// The jobs that the threads share.
 pub struct Queue {
     state: Mutex<State>,
     more: Condvar,
@@ -61,7 +61,7 @@ impl Queue {
         self.more.notify_one();
     }
 
-    /// Works until there is nothing more to do for any thread.
+    /// Runs jobs until no job is queued or running.
     pub fn work(&self, asker: &mut Asker) {
         let mut state = self.state();
         loop {
@@ -109,7 +109,7 @@ impl Queue {
         }
     }
 
-    /// Lists a directory: what is in it becomes new jobs.
+    /// Lists a directory and turns its entries into new jobs.
     fn list(&self, path: &Path, above: Option<(u64, FileSystem)>, asker: &mut Asker) {
         let name = || path.to_string_lossy().into_owned();
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -165,7 +165,7 @@ impl Queue {
     }
 }
 
-/// The kind of an entry; some file systems do not say it in the listing.
+/// The type of an entry; some file systems do not report it in a listing.
 fn kind(directory: &File, listed: FileType, name: &std::ffi::CStr) -> FileType {
     if listed != FileType::Unknown {
         return listed;
@@ -174,8 +174,8 @@ fn kind(directory: &File, listed: FileType, name: &std::ffi::CStr) -> FileType {
     found.map_or(FileType::Unknown, |found| FileType::from_raw_mode(found.st_mode))
 }
 
-/// Opens a file without effects: no wait for a pipe's writer, no new access time where the caller may
-/// leave it.
+/// Opens a file without side effects: does not wait for a pipe's writer, and keeps the access time
+/// if the caller may.
 pub fn open(
     directory: impl std::os::fd::AsFd,
     name: impl rustix::path::Arg + Copy,

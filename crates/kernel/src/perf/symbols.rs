@@ -2,7 +2,8 @@
 
 use std::fs;
 
-/// Functions, ascending by address; those with several names once for each, ascending too.
+/// Functions, ascending by address; a function with several names has one entry per name, ascending
+/// too.
 #[derive(Clone, Debug)]
 pub struct Symbols(Vec<(u64, String)>);
 

@@ -1,4 +1,4 @@
-//! Cached pages of files, against what was read and mapped, and against fincore(1).
+//! Cached pages of files, compared with the pages read and mapped, and with fincore(1).
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -41,7 +41,7 @@ const FRAMES: Need = Need {
 
 const PAGES: usize = 200;
 
-/// A file of [`PAGES`] pages of which these are cached, and nothing that was not asked for.
+/// A file of [`PAGES`] pages, of which only these are cached.
 fn file_with(cached: &[usize]) -> (TempDir, File) {
     let folder = tempfile::tempdir_in("/var/tmp").unwrap();
     let file = write_file(&folder.path().join("file"), PAGES, &Filler::default(), |_, _| {}).unwrap();
@@ -63,7 +63,7 @@ fn cached_pages_are_those_that_were_read() {
         let looked = look(&order).unwrap();
         assert_eq!(looked.looked_at, 1);
         assert_eq!(looked.total.cached, (pages.len() * page_size()) as u64);
-        assert!(looked.total.dirty.is_none_or(|dirty| dirty == 0), "it was brought to the disk");
+        assert!(looked.total.dirty.is_none_or(|dirty| dirty == 0), "the file was written back");
     }
 }
 
@@ -79,8 +79,8 @@ fn the_tool_of_util_linux_agrees() {
     assert_eq!(look(&order).unwrap().total.cached, of_tool);
 }
 
-/// Pages that are marked as accessed twice become active, as those of a mapping that was used would
-/// be when it is removed.
+/// Pages marked as accessed twice become active. The kernel marks the pages of a used mapping when
+/// it removes the mapping.
 fn mapped_pages_are_counted_and_looking_changes_nothing() {
     let (_folder, file) = file_with(&every_third());
     let length = (PAGES * page_size()) as u64;

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use pagelab_testing::{Need, run_in_turn};
 
-/// A file system that can drop a file from memory.
+/// A file system that can drop a file's cached pages.
 const DISK: Need = Need {
     name: "disk",
     on: &[],

@@ -1,4 +1,4 @@
-//! Hits and misses of the page cache against reads that are known.
+//! Hits and misses of the page cache, compared with known reads.
 
 use std::fs::File;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
@@ -39,7 +39,7 @@ const REQUESTS: Need = Need {
 
 const PAGES: usize = 1024;
 
-/// A file of [`PAGES`] pages without a cached one, and its name.
+/// A file of [`PAGES`] pages, none of them cached, and its path.
 fn cold() -> (TempDir, PathBuf, File) {
     let folder = tempfile::tempdir_in("/var/tmp").unwrap();
     let path = folder.path().join("cold");
@@ -47,7 +47,7 @@ fn cold() -> (TempDir, PathBuf, File) {
     (folder, path, file)
 }
 
-/// What was requested of the file since the last sample.
+/// The requests for the file since the last sample.
 fn of(requests: &mut PageRequests, path: &Path) -> Counts {
     let inode = std::fs::metadata(path).unwrap().ino();
     let sample = requests.sample();
@@ -55,13 +55,13 @@ fn of(requests: &mut PageRequests, path: &Path) -> Counts {
     let found = sample.owners.into_iter().find(|(owner, _)| owner.number == Some(inode));
     let Some((owner, counts)) = found else { return Counts::default() };
     if counts.requests() > 0 {
-        assert_eq!(Path::new(&owner.name), path, "the name that the programs noted");
+        assert_eq!(Path::new(&owner.name), path, "the name that the programs recorded");
     }
     counts
 }
 
 fn read_all(path: &Path, size: usize) {
-    // A file that was opened anew has a read-ahead of its own.
+    // A newly opened file has its own read-ahead state.
     let (file, mut buffer) = (File::open(path).unwrap(), vec![0; size]);
     for at in (0..PAGES * page_size()).step_by(size) {
         file.read_exact_at(&mut buffer, at as u64).unwrap();
@@ -77,7 +77,7 @@ fn a_cold_read_is_no_hit_and_a_warm_one_is_all_hits() {
         read_all(&path, size);
         let cold = of(&mut requests, &path);
         assert_eq!((cold.hits, cold.requests()), (0, PAGES as u64), "{size}: {cold:?}");
-        assert!(cold.misses > 0, "somebody waited: {cold:?}");
+        assert!(cold.misses > 0, "a task waited: {cold:?}");
         read_all(&path, size);
         let warm = of(&mut requests, &path);
         assert_eq!((warm.hits, warm.requests()), (PAGES as u64, PAGES as u64), "{size}: {warm:?}");
@@ -121,7 +121,7 @@ fn sendfile_asks_as_a_read_does() {
     assert_eq!((warm.hits, warm.requests()), (PAGES as u64, PAGES as u64), "{warm:?}");
 }
 
-/// One call for more pages than a program goes through at once.
+/// One call for more pages than a program visits at a time.
 fn a_large_read_is_counted_in_pieces() {
     const PAGES: usize = 30_000;
     let folder = tempfile::tempdir_in("/var/tmp").unwrap();
@@ -129,7 +129,7 @@ fn a_large_read_is_counted_in_pieces() {
     let file = write_file(&path, PAGES, &Filler::default(), |_, _| {}).unwrap();
     let mut requests = PageRequests::start(By::File).unwrap();
     if requests.source() == "functions" {
-        // There one program has the whole of it.
+        // There one program sees the whole request.
         return;
     }
     let mut buffer = vec![0; PAGES * page_size()];
@@ -151,7 +151,7 @@ fn direct_reads_ask_for_nothing() {
         .unwrap();
     let region = Region::base_pages(16).unwrap();
     for at in (0..PAGES * page_size()).step_by(16 * page_size()) {
-        // SAFETY: memory of this test alone, as long as it is said.
+        // SAFETY: memory of this test alone, of this length.
         let buffer = unsafe { std::slice::from_raw_parts_mut(region.base(), 16 * page_size()) };
         assert_eq!(rustix::io::pread(&direct, &mut *buffer, at as u64).unwrap(), buffer.len());
     }
@@ -162,7 +162,7 @@ fn pages_read_ahead_for_nothing_are_waste() {
     let (_folder, path, file) = cold();
     let mut requests = PageRequests::start(By::File).unwrap();
     fadvise(&file, 0, std::num::NonZeroU64::new(64 * page_size() as u64), Advice::WillNeed).unwrap();
-    // It is read while nobody waits.
+    // fadvise(2) read the page ahead: no task waited when the read started.
     file.read_exact_at(&mut [0; 10], 0).unwrap();
     let asked = of(&mut requests, &path);
     assert_eq!((asked.hits, asked.misses, asked.ahead, asked.wasted), (0, 0, 1, Some(0)), "{asked:?}");
@@ -178,7 +178,7 @@ fn written_pages_are_hits_when_they_are_read() {
     let written = of(&mut requests, &path);
     assert_eq!((written.dirtied, written.requests()), (8, 0), "{written:?}");
     file.sync_all().unwrap();
-    // Unknown where the programs hang on tracepoints.
+    // Unknown if the programs are attached to tracepoints.
     assert_eq!(of(&mut requests, &path).written.unwrap_or(8), 8);
     file.read_exact_at(&mut vec![0; 8 * page_size()], 0).unwrap();
     let read = of(&mut requests, &path);
@@ -195,7 +195,7 @@ fn every_owner_has_its_own() {
     let own = u64::from(std::process::id());
     let found = processes.sample().owners.into_iter().find(|(owner, _)| owner.number == Some(own));
     let (owner, counts) = found.unwrap();
-    // Nothing else is read by this process meanwhile, as the tests take turns.
+    // This process reads nothing else meanwhile, because the tests take turns.
     assert_eq!((counts.hits, counts.wasted), (PAGES as u64, None), "{counts:?}");
     assert!(!owner.name.is_empty() && owner.name != "?", "{owner:?}");
     let own_cgroup = std::fs::read_to_string("/proc/self/cgroup").unwrap();
@@ -209,7 +209,7 @@ fn every_owner_has_its_own() {
     assert!(all.len() == 1 && all[0].1.hits >= PAGES as u64, "{all:?}");
 }
 
-/// The kernel's own account of what a process had read from the disk.
+/// Compares with the kernel's own count of the bytes that a process read from the disk.
 fn misses_are_what_the_process_read_from_the_disk() {
     let bytes_read = || {
         let text = std::fs::read_to_string("/proc/self/io").unwrap();
