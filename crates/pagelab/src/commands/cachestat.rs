@@ -40,7 +40,7 @@ enum Owners {
     after_help = format!("BPF programs count requests while the command runs, which needs root and a kernel \
 with BTF. Columns, in pages per second:
 {}
-The first request of a page that read-ahead brought in is not a hit: a sequential read of uncached pages has \
+The first request of a page that read-ahead brought in is not a hit. A sequential read of uncached pages has \
 a hit ratio of 0%. Pages cached before the start count as hits. A fault also requests the surrounding pages \
 that the kernel maps with it. Direct I/O and tmpfs are not counted.
 

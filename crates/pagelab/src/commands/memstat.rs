@@ -42,8 +42,8 @@ without it: resident sets, with shared pages in full), and a cgroup includes its
 {}
 --files shows the cached bytes of the files below the directories given. Without directories, it shows the \
 files that processes have open or mapped, and those below the working directory. It omits a directory if all \
-its cached files are below one subdirectory. 'mapped' and 'active' need root and double the run time; \
---quick omits them. 'dirty' and 'evicted' need Linux 6.5. Columns of --files:
+its cached files are below one subdirectory. Columns 'mapped' and 'active' need root and double the run time; \
+--quick omits them. Columns 'dirty' and 'evicted' need Linux 6.5. Columns of --files:
 {}", described(&memstat::described()), described(&cached::described()))
 )]
 pub struct Arguments {

@@ -273,7 +273,7 @@ impl Maker<'_> {
         self.count_request(program);
     }
 
-    /// Stores the number of pages of the request that had no bit in R1 and `PAGES`: the hits.
+    /// Counts the hits, the pages of the request that had no bit, in R1 and `PAGES`.
     pub(super) fn hits(&self, program: &mut Assembler) {
         program.load(R1, FRAME, at(END));
         for less in [FIRST, WAITED_FOR, READ_AHEAD] {
@@ -365,9 +365,9 @@ impl Maker<'_> {
         Ok(())
     }
 
-    /// Marks the pages that read-ahead adds. Pages that others add, such as a write, were not read
-    /// and get no mark. `correct` handles pages whose request was counted before they entered the
-    /// cache.
+    /// Marks the pages that read-ahead adds. Pages added otherwise, for example by a write, were
+    /// not read and get no mark. `correct` handles pages whose request was counted before they
+    /// entered the cache.
     pub(super) fn added(&self, correct: impl Fn(&mut Assembler)) -> Result<Program, TraceError> {
         let point = Tracepoint("filemap:mm_filemap_add_to_page_cache");
         let mut program = Assembler::default();

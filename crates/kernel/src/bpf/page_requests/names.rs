@@ -116,8 +116,8 @@ fn mount_point(line: &str) -> Option<(u32, PathBuf)> {
     Some((device, words.next()?.replace("\\040", " ").into()))
 }
 
-/// Joins the recorded components, which are stored last first. A path that reaches the root of the
-/// file system, named `/`, begins with the mount point; any other begins with `…`.
+/// Joins the recorded components, which are stored in reverse order. A path that reaches the root
+/// of the file system, named `/`, begins with the mount point; any other begins with `…`.
 fn path(bytes: &[u8], mount: Option<&Path>) -> String {
     let names: Vec<String> =
         bytes.chunks(BYTES as usize).map(text).take_while(|name| !name.is_empty()).collect();

@@ -27,7 +27,7 @@ pub(super) fn all(btf: &Btf, maps: &Maps, by: By) -> Result<(Vec<Program>, Hooks
     };
     match tracepoints::all(&maker) {
         Ok(programs) => Ok((programs, Hooks::Tracepoints)),
-        // Older kernels lack the tracepoints, so the first error tells more.
+        // Older kernels lack the tracepoints, so the first error is more useful.
         Err(TraceError::Tracepoint(_) | TraceError::Function(_)) => Err(on_functions),
         Err(error) => Err(error),
     }
