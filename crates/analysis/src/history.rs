@@ -113,7 +113,7 @@ pub fn series(runs: &[Run], by: By, only: &[String]) -> Vec<Series> {
     groups(runs, by).into_iter().map(|group| group.series(by, only)).collect()
 }
 
-/// The runs of a series that is not yet computed.
+/// The runs of a series whose change points are not computed yet.
 #[derive(Clone, Debug)]
 pub struct Group<'a> {
     name: String,
@@ -122,12 +122,12 @@ pub struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// How many runs it has.
+    /// The number of runs.
     pub fn len(&self) -> usize {
         self.runs.len()
     }
 
-    /// Whether it has none.
+    /// Whether there are no runs.
     pub fn is_empty(&self) -> bool {
         self.runs.is_empty()
     }
@@ -138,7 +138,7 @@ impl Group<'_> {
     }
 }
 
-/// The runs that have a complete repetition and a value for `by`, by their series, in the order
+/// Groups the runs that have a complete repetition and a value for `by` into series, in the order
 /// first seen.
 pub fn groups(runs: &[Run], by: By) -> Vec<Group<'_>> {
     let mut groups: Vec<Group> = Vec::new();

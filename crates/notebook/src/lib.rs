@@ -256,8 +256,8 @@ impl Notebook {
         self.load_parts(run, Parts::Figures)
     }
 
-    /// The same as [`load`](Self::load) of one of many runs, each of which is dropped before the next one is
-    /// loaded: they share no bound on their memory.
+    /// Like [`load`](Self::load), for a caller that drops each run before it loads the next one:
+    /// the limit on memory applies to each run, not to all of them together.
     ///
     /// # Errors
     /// As [`load`](Self::load).

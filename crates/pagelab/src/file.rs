@@ -111,11 +111,12 @@ pub fn create_folder(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path)
 }
 
-/// Puts a regular file at `path`, in a folder that pagelab fills by itself: whole, and in the place of whatever has
-/// the name, a link included, which is not followed. It is not synced: all of the folder can be made again.
+/// Writes a regular file to `path` atomically. It replaces an existing file or link of that name
+/// and does not follow the link. For folders that pagelab fills: it does not sync, because pagelab
+/// can write all files of the folder again.
 ///
 /// # Errors
-/// When it cannot be written; an older file is then as it was.
+/// When the file cannot be written; an older file is then unchanged.
 pub fn place(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut new = tempfile::Builder::new()
         .prefix(TEMPORARY)
@@ -126,7 +127,7 @@ pub fn place(path: &Path, bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// What the names of temporary files begin with.
+/// The prefix of the names of temporary files.
 const TEMPORARY: &str = ".pagelab-";
 
 fn folder(path: &Path) -> &Path {

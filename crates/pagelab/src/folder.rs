@@ -1,9 +1,9 @@
-//! A folder that pagelab fills by itself, such as a site's: a list in it names the files that pagelab wrote there, and
-//! no others are replaced or removed.
+//! A folder that pagelab fills, such as a site. A list in the folder names the files that pagelab
+//! wrote there; pagelab replaces and removes no others.
 //!
-//! The list names a file before the file is written, so that one that was being written when pagelab was killed is
-//! known to the next. A folder is held open and reached by the kernel's own link to it, so that nobody can put another
-//! one in its place meanwhile.
+//! pagelab writes a file's name into the list before it writes the file. If pagelab is killed while
+//! it writes, the next run therefore knows the file. pagelab keeps the folder open and reaches it
+//! through `/proc/self/fd`, so that nobody can substitute another folder during the run.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -18,17 +18,17 @@ use crate::failure::usage;
 use crate::file;
 use crate::output::SCHEMA_VERSION;
 
-/// The most bytes of a list.
+/// The maximum size of a list.
 const MAX_LIST_BYTES: u64 = 64 << 20;
 
-/// A folder that is held open.
+/// A folder that is kept open.
 struct Pinned {
     path: PathBuf,
     _open: File,
 }
 
 impl Pinned {
-    /// Opens a folder that is no link itself.
+    /// Opens a folder, but not a symbolic link to one.
     fn open(path: &Path) -> io::Result<Self> {
         if !fs::symlink_metadata(path)?.is_dir() {
             return Err(io::Error::other("it is not a folder"));
@@ -39,30 +39,31 @@ impl Pinned {
     }
 }
 
-/// The folder, with the one folder below it that it may have.
+/// The folder, with its only subfolder.
 pub struct Folder {
-    /// As the user named it.
+    /// The path as the user gave it.
     shown: PathBuf,
     top: Pinned,
-    /// The name of the folder below it.
+    /// The name of the subfolder.
     below: &'static str,
     inner: Option<Pinned>,
     /// The name of the list.
     list: &'static str,
-    /// The files that pagelab wrote there before.
+    /// The files that pagelab wrote there earlier.
     old: BTreeSet<String>,
-    /// Those that it writes now.
+    /// The files that this run may write.
     new: BTreeSet<String>,
-    /// Whether there was no folder before.
+    /// Whether this run created the folder.
     made: bool,
 }
 
 impl Folder {
-    /// Opens the folder at `path`, created where it is missing, in which pagelab keeps a `list` of the `files` that it
-    /// is to write, some of them in the folder `below` it.
+    /// Opens the folder at `path`, or creates it. `files` are the files to write, some of them in
+    /// the subfolder `below`; `list` is the name of the file that lists them.
     ///
     /// # Errors
-    /// When it cannot be opened, has something in it that pagelab did not write, or another user's link leads to it.
+    /// When the folder cannot be opened, is not empty but has no list, has a file to write that is
+    /// not on the list, or another user's link leads to it.
     pub fn open(
         path: &Path,
         below: &'static str,
@@ -72,7 +73,7 @@ impl Folder {
         let failed = || format!("{} cannot be written", path.display());
         let made = !path.exists();
         file::create_folder(path).with_context(failed)?;
-        // The user may name it by a link of their own.
+        // The path may contain the user's own links.
         let real = path.canonicalize().with_context(failed)?;
         let top = Pinned::open(&real).with_context(failed)?;
         let new = files.into_iter().collect();
@@ -82,7 +83,8 @@ impl Folder {
         Ok(folder)
     }
 
-    /// Reads the list, and refuses whatever is not on it.
+    /// Reads the list. Refuses a folder without a list that is not empty, and a file to write that
+    /// exists but is not on the list.
     fn take_over(&mut self) -> Result<()> {
         let shown = self.shown.display();
         match self.read_list()? {
@@ -112,7 +114,7 @@ impl Folder {
         Ok(())
     }
 
-    /// The names on the list; none where there is no list.
+    /// The names on the list; none without a list.
     fn read_list(&self) -> Result<Option<BTreeSet<String>>> {
         let path = self.top.path.join(self.list);
         match fs::symlink_metadata(&path) {
@@ -125,11 +127,11 @@ impl Folder {
         read.with_context(unread)?;
         let list: Value = serde_json::from_str(&text).with_context(unread)?;
         let names = list["files"].as_array().into_iter().flatten().filter_map(Value::as_str);
-        // Whoever wrote the list: it leads nowhere else.
+        // Somebody else may have changed the list: ignore names that lead out of the folder.
         Ok(Some(names.filter(|name| self.is_within(name)).map(str::to_owned).collect()))
     }
 
-    /// Whether the name is that of a file in this folder, or in the one below it.
+    /// Whether the name is that of a file in this folder or in its subfolder.
     fn is_within(&self, name: &str) -> bool {
         let name = name.strip_prefix(self.below).and_then(|rest| rest.strip_prefix('/')).unwrap_or(name);
         !name.is_empty()
@@ -139,7 +141,7 @@ impl Folder {
             && !name.contains(['/', '\0'])
     }
 
-    /// Where a file is; none as long as its folder is missing.
+    /// The path of a file; none while its subfolder is missing.
     fn place(&self, name: &str) -> Option<PathBuf> {
         match name.strip_prefix(self.below).and_then(|rest| rest.strip_prefix('/')) {
             Some(rest) => self.inner.as_ref().map(|inner| inner.path.join(rest)),
@@ -147,10 +149,10 @@ impl Folder {
         }
     }
 
-    /// Names the files that are to be written on the list, beside those that were.
+    /// Adds the files to write to the list on disk and creates the subfolder.
     ///
     /// # Errors
-    /// When that cannot be written.
+    /// When the list or the subfolder cannot be written.
     pub fn begin(&mut self) -> Result<()> {
         self.write_list(self.old.union(&self.new))?;
         if self.inner.is_none() {
@@ -171,12 +173,13 @@ impl Folder {
         format!("{} cannot be written", self.shown.join(name).display())
     }
 
-    /// Writes a file of those that were named; whether it differs from what was there.
+    /// Writes one of the announced files, unless it already has this content. Returns whether the
+    /// content changed.
     ///
     /// # Errors
-    /// When it cannot be written.
+    /// When the file cannot be written.
     pub fn write(&self, name: &str, text: &str) -> Result<bool> {
-        assert!(self.new.contains(name), "{name} was not named");
+        assert!(self.new.contains(name), "{name} was not announced");
         let path = self.place(name).expect("the folder was begun");
         let is_file = fs::symlink_metadata(&path)
             .is_ok_and(|there| there.is_file() && there.len() == text.len() as u64);
@@ -187,11 +190,12 @@ impl Folder {
         Ok(true)
     }
 
-    /// Removes the files that were written before and not now, and those of the named ones that `unwritten` has; how
-    /// many there were.
+    /// Removes the older files that this run did not write, and shortens the list accordingly.
+    /// `unwritten` are the announced files that this run did not write. Returns the number of
+    /// removed files.
     ///
     /// # Errors
-    /// When one cannot be removed.
+    /// When a file cannot be removed or the list cannot be written.
     pub fn end(mut self, unwritten: &[String]) -> Result<usize> {
         self.new.retain(|name| !unwritten.contains(name));
         let mut removed = 0;
@@ -213,13 +217,13 @@ impl Folder {
         }
     }
 
-    /// Gives up. What was there before stays, with the new files among it; of a folder that had nothing, nothing is
-    /// left.
+    /// Gives up. If the older site has an `index`, all files stay, new ones included. Otherwise
+    /// this removes the new files, and the folder if this run created it.
     pub fn abandon(self, index: &str) {
         if self.old.contains(index) {
             return;
         }
-        // What cannot be removed is on the list.
+        // The list still names the files that cannot be removed.
         let all_removed = self.new.iter().all(|name| self.remove(name).is_ok());
         if all_removed && self.old.is_empty() {
             let _ = fs::remove_dir(self.top.path.join(self.below));
@@ -248,7 +252,7 @@ mod tests {
         assert!(folder.write("runs/a.html", "a").unwrap());
         folder.abandon("index.html");
         assert!(!path.exists());
-        // A folder that was there stays, empty.
+        // A folder that existed stays, empty.
         fs::create_dir(&path).unwrap();
         let mut folder = open(&path, &["index.html"]).unwrap();
         folder.begin().unwrap();
@@ -271,7 +275,7 @@ mod tests {
         for name in ["index.html", "runs/a.html", "runs/b.html"] {
             assert!(lab.path().join(name).exists(), "{name}");
         }
-        // The next one knows what each of them wrote.
+        // The next site knows the files of both.
         let mut folder = open(lab.path(), &["index.html", "runs/c.html"]).unwrap();
         folder.begin().unwrap();
         folder.write("index.html", "new").unwrap();

@@ -1,5 +1,5 @@
-//! Writes the notebook's site into a folder: the runs' pages one by one, then the pages of all runs, the index last.
-//! Whenever it is broken off, the index that is there is that of the older site.
+//! Writes the notebook's site into a folder: the runs' pages one by one, then the pages that cover
+//! all runs. The index comes last, so an interrupted update leaves the index of the older site.
 
 use std::path::Path;
 
@@ -12,31 +12,31 @@ use crate::failure::CommandError;
 use crate::folder::Folder;
 use crate::watching::Watching;
 
-/// The list of the files that pagelab wrote.
+/// The file that lists the files that pagelab wrote.
 const LIST: &str = "pagelab-site.json";
-/// The part of the work that the runs' pages are.
+/// The share of the progress for the runs' pages.
 const PAGES_SHARE: f64 = 0.9;
 
-/// What was written.
+/// Counts of what was written.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Written {
-    /// The runs with a page.
+    /// The runs that have a page.
     pub runs: usize,
     /// The runs that cannot be read.
     pub unreadable: usize,
     /// The runs whose pages lack charts.
     pub limited: usize,
-    /// The files of the site, without the list of them.
+    /// The files of the site, excluding the list of files.
     pub files: usize,
-    /// What these files hold together.
+    /// The total size of these files.
     pub bytes: u64,
-    /// Those that differ from what was there.
+    /// The files whose content changed or that are new.
     pub changed: usize,
-    /// The files of an older site that were removed.
+    /// The removed files of an older site.
     pub removed: usize,
 }
 
-/// Writes the site of all runs into the folder at `path`; `full`: with every chart of every run.
+/// Writes the site of all runs into the folder at `path`; `full` draws every chart of every run.
 ///
 /// # Errors
 /// When the notebook cannot be read, the folder is refused or cannot be written, or the user interrupts.
@@ -61,7 +61,7 @@ pub fn write(notebook: &Notebook, path: &Path, full: bool, quiet: bool) -> Resul
     }
 }
 
-/// Writes the files; gives those that the site does not have.
+/// Writes the files. Returns the counts and the names of the announced files that it did not write.
 fn fill(
     notebook: &Notebook,
     entries: &[Entry],

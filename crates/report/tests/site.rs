@@ -1,5 +1,5 @@
-//! The site: its comparisons are those of the analysis, its index is filtered and sorted, and every
-//! page works in a real browser from a folder.
+//! The site in a real browser, opened from a folder: its comparisons equal those of the analysis,
+//! the index filters and sorts, and no page logs an error.
 
 use std::fs;
 use std::path::Path;
@@ -33,7 +33,7 @@ fn main() -> ExitCode {
     })
 }
 
-/// A run with these figures of each repetition.
+/// A run with these values of each metric, one per repetition.
 fn run(id: i64, name: &str, figures: &[(MetricId, Vec<f64>)]) -> Run {
     let count = figures.iter().map(|(_, values)| values.len()).max().unwrap_or(0);
     let repetition = |n: usize| Repetition {
@@ -62,7 +62,7 @@ fn run(id: i64, name: &str, figures: &[(MetricId, Vec<f64>)]) -> Run {
     }
 }
 
-/// The site of these runs in a folder, the last one first.
+/// Writes the site of these runs into a folder, the last run first.
 fn site(runs: &[Run]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join(RUNS)).unwrap();
@@ -81,7 +81,7 @@ fn address(folder: &Path, page: &str) -> String {
     folder.join(page).to_str().unwrap().to_owned()
 }
 
-/// Values about a level: scattered, with ties, the same, with zeros, below zero.
+/// Values around a level: equal, with ties, close together, with zeros, negative, or scattered.
 fn values(random: &mut Random, level: f64, n: usize) -> Vec<f64> {
     let mut unit = |of: u64| random.below(of) as f64 / of as f64;
     let kind = (unit(7) * 7.0) as u32;
@@ -96,8 +96,8 @@ fn values(random: &mut Random, level: f64, n: usize) -> Vec<f64> {
     (0..n).map(|_| value()).collect()
 }
 
-/// Runs of every kind that a comparison tells apart: deterministic ones, machines that count instructions, runs in
-/// turns, few and many repetitions, other experiments, other machines.
+/// Runs of every kind that a comparison distinguishes: deterministic, instruction counts,
+/// interleaved, few and many repetitions, different experiments, different machines.
 fn various() -> Vec<Run> {
     let random = &mut Random::new(7);
     let measured = [
@@ -132,7 +132,7 @@ fn various() -> Vec<Run> {
                 let figures = run.repetitions.iter_mut().flat_map(|r| &mut r.observations.metrics);
                 figures.for_each(|metric| metric.unit = metric.unit.counted().0);
             }
-            // In turns.
+            // Interleaved.
             5 | 6 => {
                 run.header.batch = "together".into();
                 run.repetitions.truncate(8);
@@ -170,7 +170,7 @@ for (const a of all) for (const b of all) {
 say(JSON.stringify(found));
 "##;
 
-/// Equal but for the last digits.
+/// Whether the values are equal except for the last digits.
 fn near(one: &Value, other: Option<f64>) -> bool {
     match (one.as_f64(), other) {
         (None, None) => true,
@@ -186,14 +186,14 @@ fn any_two_runs_are_compared_as_the_analysis_does() {
     let browsed = browse(&address(folder.path(), "compare.html"), &["--virtual-time-budget=60000"]);
     browsed.assert_clean("all pairs");
     let found: Vec<Value> = serde_json::from_str(&browsed.said()).unwrap();
-    // Of a run without a whole repetition there is nothing to compare.
+    // A run without a complete repetition cannot be compared.
     let shown = runs.iter().filter(|run| run.done().next().is_some()).count();
     assert_eq!(found.len(), shown * shown);
     let run = |id: &Value| runs.iter().find(|run| Some(run.id) == id.as_i64()).unwrap();
     let (mut lines, mut verdicts) = (0, std::collections::BTreeMap::new());
     for found in &found {
         let compared: Comparison = compare(run(&found["a"]), run(&found["b"]));
-        let pair = format!("{} against {}", found["b"], found["a"]);
+        let pair = format!("{} compared with {}", found["b"], found["a"]);
         let warnings: Vec<String> = compared.caveats.iter().map(comparisons::caveat).collect();
         assert_eq!(found["warnings"], serde_json::json!(warnings), "{pair}");
         assert_eq!(found["deciding"], serde_json::json!(compared.deciding), "{pair}");
@@ -229,7 +229,7 @@ fn any_two_runs_are_compared_as_the_analysis_does() {
         }
     }
     println!("{lines} lines: {verdicts:?}");
-    // Every test and every verdict was among them.
+    // Every test and every verdict occurred.
     for name in ["signed-rank", "mann-whitney", "sign", "counts", "exact"] {
         assert!(verdicts.keys().any(|(test, _)| *test == name), "{name}");
     }
@@ -258,7 +258,7 @@ fn figures_are_written_as_in_the_terminal() {
         let size = 10f64.powi((n % 16) - 5);
         (random.below(2_000_000) as f64 / 1e6 - 0.2) * size
     }));
-    // Halves and eighths, whose last digits are rounded to even ones.
+    // Multiples of one eighth: halves are rounded to even.
     list.extend((0..600).map(|n| f64::from(n) / 8.0 + [0.0, 1024.0, 99.0][n as usize % 3]));
     let cases: Vec<(f64, &str, String)> = list
         .iter()
@@ -298,7 +298,7 @@ radio("after", "nightly-2"); note("same", byId("compare").hasAttribute("href"));
 say(said.join("|"));
 "##;
 
-/// Runs that differ in everything that the index shows.
+/// Runs that differ in several columns of the index.
 fn few() -> Vec<Run> {
     let figures = |level: f64, n: usize| vec![(metrics::ACCESS_MEAN, vec![level; n])];
     let mut runs = vec![
@@ -330,8 +330,8 @@ fn the_index_is_filtered_sorted_and_chooses_two_runs() {
     );
     assert_eq!(of("by name"), "empty nightly-2 nightly-10 other");
     assert_eq!(of("by name down"), "other nightly-10 nightly-2 empty");
-    assert_eq!(of("by metric"), "other nightly-2 nightly-10 empty", "without a figure: last");
-    assert_eq!(of("by repetitions"), "other nightly-2 nightly-10 empty", "the most first");
+    assert_eq!(of("by metric"), "other nightly-2 nightly-10 empty", "a run without a figure comes last");
+    assert_eq!(of("by repetitions"), "other nightly-2 nightly-10 empty", "the largest number first");
     assert_eq!((of("sorts"), of("sorts down")), ("annnnnnn", "nnnnndnn"));
     assert_eq!((of("before"), of("one"), of("same")), ("false", "false", "false"));
     assert_eq!((of("link"), of("named")), ("compare.html#1,2", "nightly-2nightly-10"));
@@ -355,7 +355,7 @@ fn every_page_runs_without_an_error_in_both_themes() {
     ] {
         browse(&address(folder.path(), page), &[]).assert_clean(page);
     }
-    // The reader's theme, and the other one at a click.
+    // The browser's preferred theme, and the other one after a click.
     for page in [INDEX, "compare.html", &a_run] {
         add_script(
             &folder.path().join(page),

@@ -1,9 +1,9 @@
-//! A page in a browser without a window.
+//! Opens pages in a headless browser.
 
 use std::path::Path;
 use std::process::Command;
 
-/// What became of a page.
+/// The result of opening a page.
 #[derive(Clone, Debug)]
 pub struct Browsed {
     /// The document after its scripts ran.
@@ -12,8 +12,8 @@ pub struct Browsed {
     pub log: String,
 }
 
-/// Opens a page, its address a file's path that may end in a fragment, for four seconds of the page's own time; with
-/// these options of the browser as well.
+/// Opens a page for four seconds of virtual time, with additional `options` of the browser. The
+/// `address` is a file's path and may end in a fragment.
 ///
 /// # Panics
 /// Without Chromium ([`CHROMIUM`](crate::CHROMIUM)).
@@ -33,17 +33,17 @@ pub fn browse(address: &str, options: &[&str]) -> Browsed {
 }
 
 impl Browsed {
-    /// That the page's script ran to its end and nothing was logged by the page.
+    /// Asserts that the page's script ran to its end and that the page logged nothing.
     ///
     /// # Panics
-    /// When it did not, or something was.
+    /// When the assertion fails.
     pub fn assert_clean(&self, what: &str) {
         let Self { dom, log } = self;
         assert!(dom.contains("data-ready=\"true\""), "{what}: {log}");
         assert!(!log.contains("CONSOLE") && !log.contains("Content Security Policy"), "{what}: {log}");
     }
 
-    /// What a script of the test wrote into the page's `pre`.
+    /// The text that a script of the test passed to `say`; see [`add_script`].
     ///
     /// # Panics
     /// When there is none.
@@ -55,7 +55,8 @@ impl Browsed {
     }
 }
 
-/// Adds a script of the test to a page, which its policy would not let run: it may `say` a text.
+/// Adds a script of the test to a page and disables the page's content security policy, which would
+/// block it. The script can call `say` with a text.
 ///
 /// # Panics
 /// When the page cannot be read or written.

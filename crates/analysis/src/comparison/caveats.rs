@@ -87,17 +87,17 @@ pub(super) fn caveats(baseline: &Run, other: &Run, lines: &[Line], test: Test) -
     list
 }
 
-/// An entry of the environment of the repetitions that count: the first one's that has it.
+/// An entry of the run's environment, from the first complete repetition that has it.
 pub fn entry<'a>(run: &'a Run, key: &str) -> Option<&'a str> {
     run.done().find_map(|r| r.observations.environment.get(key)).map(String::as_str)
 }
 
-/// Whether the user asked for a condition of which the name contains `word`.
+/// Whether the user requested a condition whose name contains `word`.
 pub fn is_asked(run: &Run, word: &str) -> bool {
     run.header.conditions.iter().any(|c| c.origin == Origin::Asked && c.name.contains(word))
 }
 
-/// What spoils every comparison with this run.
+/// The caveats that apply to every comparison with this run.
 pub fn of_run(run: &Run) -> Vec<Caveat> {
     let most = |key: &str| {
         run.done()
@@ -122,7 +122,7 @@ pub fn of_run(run: &Run) -> Vec<Caveat> {
     list
 }
 
-/// What spoils every comparison with this run by its elapsed time: a drift over the repetitions.
+/// The caveat about every comparison of this run's elapsed time: a drift over the repetitions.
 pub fn drift_of(run: &Run) -> Option<Caveat> {
     let (_, p) = drift(&run.values(metrics::TIME_ELAPSED))?;
     // One test among many: stricter than 5%.

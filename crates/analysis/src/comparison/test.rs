@@ -163,7 +163,8 @@ impl Test {
     }
 }
 
-/// Values that lie this share of their median from it, or less, agree to four significant digits.
+/// Values agree to four significant digits if none differs from their median by more than this
+/// share of it.
 pub const REPEATS: f64 = 0.5e-3;
 
 /// Whether the values agree to four significant digits.

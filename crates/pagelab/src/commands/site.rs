@@ -18,12 +18,12 @@ use crate::site;
 #[command(
     before_help = "Examples:\n  pagelab site public\n  pagelab --notebook nightly.db site public --full\n",
     after_help = "The site needs no server: open DIR/index.html. The index lists all runs, with a filter. Each run has \
-a page, any two runs can be compared, and series of nine runs or more have their history. The pages of 1,000 runs take \
-about 40 MB: a page that would be larger than its share leaves out charts, and states how many. A second call replaces \
-the files of the first, and no others."
+a page, any two runs can be compared, and a page shows the history of every series of nine or more runs. The pages of \
+1,000 runs take about 40 MB: a page that would exceed its share leaves out charts and states how many. A second call \
+replaces the files of the first, and no others."
 )]
 pub struct Arguments {
-    /// The folder: a new or empty one, or one that this command has written
+    /// The folder: new, empty, or written by this command
     #[arg(value_name = "DIR")]
     folder: PathBuf,
     /// Draw every chart of every run, however large the site becomes

@@ -1,4 +1,4 @@
-//! The notebook as a site, through the binary and a browser.
+//! Tests of `pagelab site`, with a browser.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -16,7 +16,7 @@ pub fn tests() -> Vec<Test> {
     }
 }
 
-/// A notebook with runs that are exact, and runs that vary.
+/// A notebook with deterministic runs and runs that vary.
 fn notebook() -> Lab {
     let lab = Lab::new();
     let models = "--on model:lru --on model:opt";
@@ -93,7 +93,7 @@ fn a_second_site_replaces_the_files_of_the_first_and_no_others() {
     fs::write(lab.path("public/runs/mine.html"), "mine").unwrap();
     let again = &lab.json("site public --json")["site"];
     assert_eq!((&again["changed"], &again["removed"], &again["files"]), (&0.into(), &0.into(), &7.into()));
-    // Another notebook: the pages of the first go.
+    // A site of another notebook removes the pages of the first.
     lab.ok(
         "--notebook other.db run mapanon --pages 64 --references 300 --on model:lru --html none --name three",
     );
@@ -109,11 +109,11 @@ fn a_second_site_replaces_the_files_of_the_first_and_no_others() {
         (lab.text("public/CNAME").as_str(), lab.text("public/runs/mine.html").as_str()),
         ("example.org", "mine")
     );
-    // What stands in the place of a page is not written over.
+    // pagelab does not overwrite a foreign file with the name of a page.
     fs::write(lab.path("public/runs/one-1.html"), "mine").unwrap();
     lab.refuses("site public", 2, &["public/runs/one-1.html is not a file that pagelab wrote"]);
     assert_eq!(lab.text("public/runs/one-1.html"), "mine");
-    assert!(lab.text("public/index.html").contains("three"), "the older site is as it was");
+    assert!(lab.text("public/index.html").contains("three"), "the older site is unchanged");
 }
 
 fn a_folder_of_others_is_refused_and_links_are_not_followed() {
@@ -129,7 +129,7 @@ fn a_folder_of_others_is_refused_and_links_are_not_followed() {
     assert_eq!(fs::read_dir(lab.path("full")).unwrap().count(), 1);
     lab.refuses("--notebook none.db site other", 3, &["has no notebook"]);
     assert!(!lab.path("other").exists());
-    // Links in the place of what pagelab wrote.
+    // Links in place of pagelab's files.
     lab.ok("site public");
     fs::write(lab.path("victim"), "precious").unwrap();
     fs::remove_file(lab.path("public/index.html")).unwrap();
@@ -141,7 +141,7 @@ fn a_folder_of_others_is_refused_and_links_are_not_followed() {
     symlink(lab.path("elsewhere"), lab.path("public/runs")).unwrap();
     lab.refuses("site public", 3, &["it is not a folder"]);
     fs::remove_file(lab.path("public/runs")).unwrap();
-    // A list that leads out of the folder.
+    // A list with names outside the folder.
     let list = r#"{"schema_version":1,"files":["../victim","/etc/passwd","runs/../../victim","index.html"]}"#;
     fs::write(lab.path("public/pagelab-site.json"), list).unwrap();
     for file in fs::read_dir(lab.path("public")).unwrap().map(|entry| entry.unwrap().path()) {

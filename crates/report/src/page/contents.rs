@@ -1,5 +1,5 @@
-//! What a page has so far: the number of its figures, the room that is left for more, and the headings that its
-//! index lists.
+//! The state of a page under construction: the number of its figures, the room left for more, and
+//! the headings that its index lists.
 
 use maud::{Markup, html};
 use pagelab_analysis::figure::Plot;
@@ -10,19 +10,19 @@ use super::plot;
 #[derive(Default)]
 pub(super) struct Contents {
     figures: usize,
-    /// Bytes for further figures; none: as many as there are.
+    /// The bytes left for figures; none: no limit.
     room: Option<usize>,
     left_out: usize,
     headings: Vec<(String, String)>,
 }
 
 impl Contents {
-    /// A page whose figures take so many bytes together, without the tables behind them.
+    /// A page whose figures take at most `room` bytes together. With a limit they have no tables.
     pub fn within(room: Option<usize>) -> Self {
         Self { room, ..Self::default() }
     }
 
-    /// The plot as the page's next figure; nothing where there is no room for it.
+    /// The plot as the page's next figure; empty if there is no room for it.
     pub fn plot(&mut self, plot: &Plot) -> Markup {
         let Some(room) = self.room else {
             self.figures += 1;
@@ -38,7 +38,8 @@ impl Contents {
         figure
     }
 
-    /// What the page lacks for want of room, and where it is; `run`: the command line's name of it.
+    /// The sentence on charts and tables that the page lacks, with the command that draws them;
+    /// `run` is the run's name.
     pub fn lacking(&self, run: &str) -> Markup {
         let more = match self.left_out {
             0 => String::new(),
@@ -46,7 +47,7 @@ impl Contents {
             count => format!("{count} more charts and "),
         };
         html! { @if self.room.is_some() && self.figures + self.left_out > 0 {
-            p.absent { "Not on this page, for its size: " (more) "the table behind each chart. They are drawn by: "
+            p.absent { "Not on this page, for its size: " (more) "the table behind each chart. To draw them: "
                 code { "pagelab report " (run) } }
         } }
     }

@@ -23,7 +23,7 @@ pub(super) fn all(contents: &mut Contents) -> Markup {
     }
 }
 
-/// Paragraphs with the places that links lead to.
+/// The paragraphs, with the ids that links refer to.
 fn list(entries: &[Entry]) -> Markup {
     html! { dl { @for entry in entries { dt id={"g-" (entry.name.replace([' ', ','], "-"))} { (entry.name) } dd { (entry.text) } } } }
 }

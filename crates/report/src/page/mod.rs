@@ -72,7 +72,7 @@ pub fn page(assessment: &Assessment) -> String {
     page_in(assessment, &Place::Alone, None)
 }
 
-/// The same at a place; `room`: the bytes that its charts take together, which leaves the others out.
+/// The same page at `place`. With `room`, it leaves out charts beyond that many bytes.
 pub(crate) fn page_in(assessment: &Assessment, place: &Place, room: Option<usize>) -> String {
     let contents = &mut Contents::within(room);
     let runs = &assessment.runs;
@@ -168,7 +168,7 @@ pub fn document(title: &str, overview: Option<&TextTable>, sections: &[Section])
     document_in(title, overview, sections, &Place::Alone)
 }
 
-/// The same at a place.
+/// The same page at `place`.
 pub(crate) fn document_in(
     title: &str,
     overview: Option<&TextTable>,

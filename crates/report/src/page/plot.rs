@@ -66,7 +66,7 @@ struct CurveData<'a> {
     y: Rounded<'a>,
 }
 
-/// The plot as a figure numbered `number` on its page, `with_table` of all its figures.
+/// The plot as figure `number` of its page; `with_table` adds a table of its values.
 pub(super) fn figure(plot: &Plot, number: usize, with_table: bool) -> Markup {
     let curves = curves(plot);
     let initial = if plot.y.log { "log" } else { "linear" };

@@ -1,5 +1,5 @@
-//! The shell of a page: its head, its header, its style and its script. A content security policy
-//! lets nothing run or load but these.
+//! The shell of a page: its head, header, style and script. Its content security policy permits no
+//! other script, style or resource.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -12,11 +12,11 @@ use super::glossary;
 pub(crate) const STYLE: &str = include_str!("page.css");
 pub(crate) const SCRIPT: &str = include_str!("page.js");
 
-/// Where style and script are.
+/// The location of style and script.
 pub(crate) enum Sources<'a> {
     /// In the page: the policy names their hashes.
     Inline { style: &'a str, script: &'a str },
-    /// In files of the same site, by their addresses.
+    /// In files of the same site, at these addresses.
     Files { style: String, script: String },
 }
 
@@ -24,9 +24,9 @@ pub(crate) enum Sources<'a> {
 pub(crate) struct Shell<'a> {
     pub title: &'a str,
     pub sources: Sources<'a>,
-    /// What stands in the header before the switch of the theme.
+    /// The links in the header, before the theme switch.
     pub tools: Markup,
-    /// What stands beside the body.
+    /// The index, next to the body.
     pub index: Markup,
 }
 
@@ -74,15 +74,15 @@ impl Shell<'_> {
     }
 }
 
-/// Where a page stands.
+/// The context of a page.
 pub(crate) enum Place<'a> {
-    /// By itself, with its style, its script and its glossary.
+    /// A single file with its own style, script and glossary.
     Alone,
-    /// In a site.
+    /// A page of a site.
     Site(&'a Site),
 }
 
-/// What the pages of a site share, by its addresses from the page.
+/// The files that the pages of a site share, as addresses relative to the page.
 pub(crate) struct Site {
     pub style: String,
     pub script: String,
@@ -91,7 +91,7 @@ pub(crate) struct Site {
 }
 
 impl Place<'_> {
-    /// The page around `body`, with its index and the words that it uses.
+    /// The page around `body`, with its index and its glossary, or links to the site's.
     pub(super) fn page(&self, title: &str, body: &Markup, contents: &mut Contents) -> String {
         let narrow = html! { a.tool.narrow href="#index" { "index" } };
         match self {
@@ -116,7 +116,8 @@ impl Place<'_> {
                     },
                     index: contents.index(),
                 };
-                // The links of `glossary::metric`; names from outside are escaped, and have no such quotes.
+                // Redirects the links of `glossary::metric`. Quotes in other text are escaped, so
+                // nothing else matches.
                 let links = format!("href=\"{}#g-", site.glossary);
                 shell.page(&PreEscaped(body.0.replace("href=\"#g-", &links)))
             }
@@ -142,12 +143,12 @@ fn plain(page: String) -> String {
     shown
 }
 
-/// A text as the policy names it.
+/// The hash of a text in the policy's format.
 fn hash(text: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(text.as_bytes())))
 }
 
-/// The first digits of a text's hash: of another version of it they are others.
+/// The first eight digits of a text's hash, so that a changed text gets another file name.
 pub(crate) fn fingerprint(text: &str) -> String {
     Sha256::digest(text.as_bytes()).iter().take(4).map(|byte| format!("{byte:02x}")).collect()
 }

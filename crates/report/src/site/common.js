@@ -1,7 +1,7 @@
-// What every page of the site does. Nothing is loaded; without the script the table of runs is there.
+// Shared by the index and the comparison. The script loads nothing; the table of runs works without it.
 "use strict";
 const byId = (id) => document.getElementById(id);
-// An element with its attributes and what is in it; texts stay texts.
+// Creates an element with attributes and content; strings become text nodes, never markup.
 const make = (tag, attributes = {}, ...content) => {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) if (value !== undefined) node.setAttribute(name, value);

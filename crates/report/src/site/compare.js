@@ -1,5 +1,4 @@
-// Two runs against each other, metric by metric: the rules of crates/analysis/src/comparison.rs on the figures that
-// this page holds.
+// Compares two runs metric by metric, by the rules of crates/analysis/src/comparison.rs, from the figures in this page.
 const data = JSON.parse(byId("data").textContent), { limits, verdicts } = data;
 const runs = new Map(data.runs.map((run) => [run.id, run])), text = (place) => data.texts[place];
 
@@ -7,12 +6,12 @@ const repeatsItself = (values) => {
   const middle = median(values);
   return values.length >= 2 && values.every((v) => Math.abs(v - middle) <= Math.abs(middle) * limits.repeats);
 };
-// The scale on which values are compared: a change is a ratio where all are positive.
+// The scale of a comparison: if all values are positive, a change is a ratio.
 const isRatio = (line) => [...line.a, ...line.b].every((v) => v > 0);
 const scaled = (line) => (isRatio(line) ? [line.a.map(Math.log), line.b.map(Math.log)] : [line.a, line.b]);
 const differences = (a, b) => a.slice(0, b.length).map((v, i) => b[i] - v);
 
-// How both runs are tested: "signA" where the baseline is one exact figure, "signB" where the other side is.
+// The test for two runs: "signA" if the baseline is one exact figure, "signB" if the other side is.
 const testOf = (one, other) => {
   if (one.deterministic && other.deterministic) return "exact";
   if (one.deterministic) return "signA";
@@ -49,7 +48,7 @@ const intervalPlace = (test, n, m) => {
   }
 };
 
-// The change as a share of the baseline, and its interval; null where there is none.
+// The change as a share of the baseline, and its interval; null if undefined.
 const changeAndInterval = (line) => {
   const [before, after] = line.medians, exact = before !== 0 ? after / before - 1 : null;
   const n = line.a.length, m = line.b.length;
@@ -92,7 +91,7 @@ const verdictOf = (line, level, floor) => {
 };
 const differs = (line) => ["better", "worse", "changed"].includes(line.verdict);
 
-// The metrics that decide, and the primary one where both sides did not measure it.
+// The deciding metrics, and the primary metric if it was not measured on both sides.
 const decidingOf = (family, measured) => {
   if (family.primary === null) return [[], null];
   const also = family.also.filter(measured);
@@ -146,7 +145,7 @@ const compareRuns = (one, other) => {
   return { lines, deciding, notMeasured, exact: test === "exact", warnings: warningsOf(one, other, lines, test, counted) };
 };
 
-// What spoils the comparison, in the order of caveats.rs.
+// The warnings about the comparison, in the order of caveats.rs.
 const warningsOf = (one, other, lines, test, counted) => {
   const say = (sentence, values = {}) => sentence.replace(/\{(\w+)\}/g, (_, name) => values[name]);
   const { sentences, environment, unlessAsked } = data, list = [];
@@ -166,7 +165,7 @@ const warningsOf = (one, other, lines, test, counted) => {
   return list;
 };
 
-// What is shown of it.
+// The display of a comparison.
 const answerOf = (found, one, other) => {
   const lines = found.deciding.map((name) => found.lines.find((line) => line.name === name)).filter(Boolean);
   const main = lines.find(differs) ?? lines[0];
@@ -203,7 +202,7 @@ const draw = () => {
   [one, other].forEach((run, n) => { if (run) sides[n].value = String(run.id); });
   byId("result").hidden = !one || !other;
   if (!one || !other) {
-    answer.textContent = ids.length === 2 && ids.every(Number.isInteger) ? "This site does not have both of these runs." : "Choose a run before and a run after.";
+    answer.textContent = ids.length === 2 && ids.every(Number.isInteger) ? "At least one of these runs is not in this site." : "Choose two runs.";
     return;
   }
   const found = compareRuns(one, other), needed = Math.max(0, ...found.lines.map((line) => line.needed ?? 0));
@@ -219,7 +218,7 @@ const draw = () => {
   warnings.replaceChildren(...found.warnings.map((warning) => make("li", {}, `Warning: ${warning}`)));
   warnings.hidden = found.warnings.length === 0;
   byId("command").textContent = `pagelab compare ${text(one.name)} ${text(other.name)}`;
-  document.title = `${text(other.name)} against ${text(one.name)} · pagelab`;
+  document.title = `${text(other.name)} compared with ${text(one.name)} · pagelab`;
 };
 
 for (const select of sides) {
@@ -228,7 +227,7 @@ for (const select of sides) {
 }
 byId("swap").addEventListener("click", () => { location.hash = sides.map((side) => side.value).reverse().join(","); });
 window.addEventListener("hashchange", draw);
-// Without a choice: the newest run against the newest before it of the same experiment.
+// The default: the newest run, compared with the run of the same experiment before it.
 if (!location.hash && data.runs.length > 1) {
   const [newest, ...others] = data.runs, before = others.find((run) => run.experiment === newest.experiment) ?? others[0];
   history.replaceState(null, "", `#${before.id},${newest.id}`);

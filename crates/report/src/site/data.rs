@@ -1,5 +1,5 @@
-//! What the page of comparisons knows: the figures of every run, the thresholds of the comparison
-//! and its words, as JSON. Texts that many runs have in common stand in it once.
+//! The data of the comparison page as JSON: the figures of every run, and the thresholds and texts
+//! of a comparison. A text that several runs share is stored once.
 
 use std::collections::HashMap;
 
@@ -15,38 +15,38 @@ use serde_json::{Value, json};
 
 use crate::comparisons;
 
-/// A run's figures, by the places of their texts in [`Data`].
+/// A run's figures. A `usize` is an index into one of the pools in [`Data`].
 #[derive(Serialize)]
 struct RunData {
     id: i64,
     name: usize,
     /// Its page.
     page: usize,
-    /// The command line that performs its experiment.
+    /// The command line that runs its experiment.
     experiment: usize,
     target: usize,
     started: usize,
     batch: usize,
-    /// The repetitions that count, by their numbers.
+    /// The numbers of the complete repetitions.
     repetitions: Vec<u32>,
     deterministic: bool,
-    /// Whether its machine counts instructions.
+    /// Whether its times are instruction counts.
     counts: bool,
-    /// Its metrics that decide.
+    /// Its deciding metrics.
     family: usize,
-    /// The entries of the environment that must agree.
+    /// The environment entries that must be equal on both sides of a comparison.
     environment: Vec<Option<usize>>,
-    /// Whether the user asked for a difference of each of the last of them.
+    /// For each of the last of these entries, whether the user set it, so that it may differ.
     asked: Vec<bool>,
-    /// What spoils every comparison with it.
+    /// The warnings about every comparison with this run.
     warnings: Vec<usize>,
-    /// What spoils those by the elapsed time.
+    /// The warning about a drift of the elapsed time.
     drift: Option<usize>,
-    /// The metrics with the value of each repetition that measured it, in the order first seen.
+    /// The metrics, in the order first seen, each with one value per repetition that measured it.
     metrics: Vec<(usize, Vec<f64>)>,
 }
 
-/// A metric as runs have it.
+/// A metric as a run recorded it.
 #[derive(Clone, PartialEq, Eq, Hash, Serialize)]
 struct MetricData {
     name: String,
@@ -56,7 +56,7 @@ struct MetricData {
     maximum: bool,
 }
 
-/// The metrics of an experiment that decide a comparison.
+/// The metrics of an experiment that decide a comparison, and its headline metrics.
 #[derive(Clone, Default, PartialEq, Eq, Hash, Serialize)]
 struct Family {
     primary: Option<&'static str>,
@@ -64,7 +64,7 @@ struct Family {
     headline: Vec<&'static str>,
 }
 
-/// Things that are stored once each, in the order first seen.
+/// Distinct values in the order first seen.
 struct Pool<T> {
     list: Vec<T>,
     places: HashMap<T, usize>,
@@ -97,7 +97,7 @@ pub(super) struct Data {
 }
 
 impl Data {
-    /// Adds a run whose page has this address.
+    /// Adds a run; `page` is the address of its page.
     pub fn add(&mut self, run: &Run, page: &str) {
         let header = &run.header;
         let declared = header.experiment.declaration();
@@ -139,11 +139,11 @@ impl Data {
         self.texts.place(text.to_owned())
     }
 
-    /// All of it, with what the script has to know of a comparison.
+    /// All data as JSON, with the thresholds and texts that the script needs for a comparison.
     pub fn json(&self) -> Value {
         let test = |test: Test| test.name();
         let verdict = |verdict| comparisons::verdict(verdict);
-        // The script puts the two sides in.
+        // The script replaces these placeholders with the two sides.
         let (a, b) = (|| "{a}".to_owned(), || "{b}".to_owned());
         let environment = caveats::SAME.iter().chain(caveats::SAME_UNLESS_ASKED.iter().map(|(key, _)| key));
         json!({
@@ -182,7 +182,7 @@ impl Data {
     }
 }
 
-/// A run's metrics in the order first seen, each in the unit that it has there, with all values.
+/// A run's metrics in the order first seen, each with its recorded unit and all its values.
 fn metrics_of(run: &Run) -> Vec<(MetricData, Vec<f64>)> {
     let mut list: Vec<(MetricData, Vec<f64>)> = Vec::new();
     for metric in run.done().flat_map(|r| &r.observations.metrics) {
@@ -208,7 +208,7 @@ fn metrics_of(run: &Run) -> Vec<(MetricData, Vec<f64>)> {
     list
 }
 
-/// A unit by the name that the script knows.
+/// The unit's name in the script.
 fn unit(unit: Unit) -> &'static str {
     match unit {
         Unit::Nanoseconds => "ns",

@@ -1,4 +1,4 @@
-// The table of runs: a filter, an order by each column, and two runs to compare.
+// The table of runs: filters it, sorts it by a column, and selects two runs to compare.
 const body = byId("runs"), rows = [...body.rows], filter = byId("filter");
 const words = new Map(rows.map((row) => [row, (row.textContent + " " + (row.dataset.words || "")).toLowerCase()]));
 
@@ -14,7 +14,7 @@ const show = () => {
 filter.addEventListener("input", show);
 filter.addEventListener("keydown", (event) => { if (event.key === "Escape") { filter.value = ""; show(); } });
 
-// Numbers by their size, within the same group; other cells by their words. What has no figure comes last.
+// Sorts numbers by value within a group, other cells by text. Empty cells come last.
 const key = (row, column) => {
   const cell = row.cells[column], { group = "", number } = cell.dataset;
   return { group, number: number === undefined ? null : Number(number), text: cell.textContent };

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use super::row::{Row, State};
 use crate::text;
 
-/// The columns that can be sorted, with the order of the first click where that is not ascending.
+/// The sortable columns, and whether the first click sorts in descending order.
 const COLUMNS: [(&str, bool); 8] = [
     ("run", false),
     ("experiment", false),
@@ -18,10 +18,10 @@ const COLUMNS: [(&str, bool); 8] = [
     ("primary metric (median)", false),
     ("state", false),
 ];
-/// Of them, the one by which the table is sorted at first, descending.
+/// The column by which the table is initially sorted, in descending order.
 const SORTED: usize = 4;
 
-/// What is here, as the title says it.
+/// The title: the number of runs and experiments, and the dates.
 pub(super) fn title(rows: &[Row]) -> String {
     let count = |n: usize, one: &str| match n {
         1 => format!("1 {one}"),
@@ -39,10 +39,10 @@ pub(super) fn title(rows: &[Row]) -> String {
     }
 }
 
-/// The table with its filter; `history`: a sentence on the series, with the way to them.
+/// The filter and the table; `history` is the sentence about the series, with its link.
 pub(super) fn body(rows: &[Row], history: &Markup) -> Markup {
     html! {
-        p.soft { "Each run has a page of its own. Any two runs can be " a href="compare.html" { "compared" } "." }
+        p.soft { "Each run has its own page. Any two runs can be " a href="compare.html" { "compared" } "." }
         (history)
         div.bar-top role="search" {
             input #filter type="search" placeholder="filter by words: name, experiment, target, kernel, revision" aria-label="Filter the runs" autocomplete="off" spellcheck="false";

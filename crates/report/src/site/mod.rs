@@ -1,8 +1,9 @@
-//! The notebook as a static site: an index of all runs, a page for each, a page that compares any
-//! two of them, their history and the glossary. It needs no server and loads nothing from elsewhere.
+//! The notebook as a static site: an index of all runs, a page per run, a page that compares any
+//! two runs, the history of each series, and the glossary. The site needs no server and loads
+//! nothing from other sites.
 //!
-//! Runs are added one by one, the newest first, and dropped. What the other pages need of them stays
-//! here: a row, and their figures.
+//! The caller adds one run at a time, newest first. [`Site`] keeps only the row and the figures of
+//! each run, for the pages that cover all runs, and drops the rest.
 
 mod data;
 mod history;
@@ -18,49 +19,50 @@ use self::row::Row;
 use crate::page::shell::{self, Place, SCRIPT, STYLE, Shell, Sources};
 use crate::page::{glossary_in, json, page_in};
 
-/// The page of the runs, which the others are reached from.
+/// The page that lists all runs and links to the other pages.
 pub const INDEX: &str = "index.html";
 /// The page that compares two runs.
 const COMPARE: &str = "compare.html";
-/// The page of the series.
+/// The page with the history of each series.
 const HISTORY: &str = "history.html";
-/// The page of metrics and terms.
+/// The page that explains metrics and terms.
 const GLOSSARY: &str = "glossary.html";
 /// The folder of the runs' pages.
 pub const RUNS: &str = "runs";
 
-/// The most characters of a run's name in the name of its page.
+/// The maximum number of characters of a run's name in the name of its page.
 const MAX_NAME_CHARS: usize = 60;
 
-/// The bytes that the pages of all runs take together, where that leaves each [`MIN_PAGE_BYTES`].
+/// The limit on the bytes of all runs' pages together, shared equally. A share is never below
+/// [`MIN_PAGE_BYTES`].
 pub const MAX_PAGES_BYTES: usize = 40_000_000;
-/// The bytes that the page of a run may take however many there are.
+/// The smallest limit on the bytes of a run's page, however many runs there are.
 pub const MIN_PAGE_BYTES: usize = 40_000;
-/// The bytes of a page without its charts, about.
+/// The approximate size of a run's page without its charts.
 const WITHOUT_CHARTS_BYTES: usize = 14_000;
 
 /// A file of the site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
-    /// Its name from the site's folder.
+    /// Its path relative to the site's folder.
     pub name: String,
     /// Its text.
     pub text: String,
 }
 
-/// A site in the making.
+/// A site under construction.
 pub struct Site {
-    /// Bytes that a run's page may take; none: as many as it needs.
+    /// The limit on the bytes of a run's page; none: no limit.
     page_bytes: Option<usize>,
     rows: Vec<Row>,
     data: Data,
-    /// The runs without what only their own pages show.
+    /// The runs with their environment and metrics only, for the history.
     figures: Vec<Run>,
     limited: usize,
 }
 
 impl Site {
-    /// A site of so many runs; `full`: their pages show every chart, however large they are.
+    /// A site of `runs` runs. With `full`, every page has all its charts, however large it becomes.
     pub fn new(runs: usize, full: bool) -> Self {
         let share = (MAX_PAGES_BYTES / runs.max(1)).max(MIN_PAGE_BYTES);
         Self {
@@ -72,17 +74,19 @@ impl Site {
         }
     }
 
-    /// The name of a run's page: no two runs of a notebook have the same.
+    /// The name of a run's page, unique within a notebook.
     pub fn page_name(id: i64, name: &str) -> String {
         let kept = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
         let name: String = name.chars().map(kept).take(MAX_NAME_CHARS).collect();
-        // Servers hide files whose names begin with a point, and some generators those with a line.
+        // Servers hide files whose names begin with a dot, and some site generators those that
+        // begin with an underscore.
         let name = name.trim_start_matches(['.', '_', '-']);
         let hyphen = if name.is_empty() { "" } else { "-" };
         format!("{RUNS}/{name}{hyphen}{id}.html")
     }
 
-    /// Adds a run, of which a live pagelab is writing so many repetitions more. Gives its page.
+    /// Adds a run and returns its page. `running` is the number of repetitions that a live pagelab
+    /// is still writing.
     pub fn add(&mut self, run: Run, running: usize) -> File {
         let name = Self::page_name(run.id, &run.header.name);
         self.rows.push(Row::of(&run, running, &name));
@@ -95,17 +99,17 @@ impl Site {
         File { name, text }
     }
 
-    /// Adds a run that cannot be read, for this reason.
+    /// Adds a run that cannot be read; `why` is the reason.
     pub fn add_unreadable(&mut self, id: i64, name: &str, experiment: &str, started: &str, why: &str) {
         self.rows.push(Row::unreadable(id, name, experiment, started, why));
     }
 
-    /// How many runs have a page that lacks charts.
+    /// The number of runs whose pages lack charts.
     pub fn limited(&self) -> usize {
         self.limited
     }
 
-    /// The style and the script of the pages, before which none of them is complete.
+    /// The style sheet and the script that the pages load; write them before the pages.
     pub fn shared() -> [File; 2] {
         [("style", "css", STYLE), ("script", "js", SCRIPT)].map(|(name, end, text)| File {
             name: format!("{name}-{}.{end}", shell::fingerprint(text)),
@@ -113,14 +117,14 @@ impl Site {
         })
     }
 
-    /// The names of the files beside the runs' pages, those that the site may lack included.
+    /// The names of all files except the runs' pages, including those that a site may lack.
     pub fn names() -> Vec<String> {
         let pages = [INDEX, COMPARE, HISTORY, GLOSSARY].map(str::to_owned);
         pages.into_iter().chain(Self::shared().map(|file| file.name)).collect()
     }
 
-    /// The pages of all runs together, the index last. `stopped` is asked now and then whether to
-    /// give up.
+    /// The pages that cover all runs, the index last; none if `stopped`, which is polled between
+    /// series, returned true.
     pub fn finish(mut self, stopped: impl Fn() -> bool) -> Option<Vec<File>> {
         // A series goes from the oldest run to the newest.
         self.figures.reverse();
@@ -149,7 +153,7 @@ impl Site {
             }
         };
         let body = html! {
-            noscript { p { "The comparison needs JavaScript. " code { "pagelab compare BEFORE AFTER" } " prints it." } }
+            noscript { p { "This page needs JavaScript. " code { "pagelab compare BEFORE AFTER" } " prints the comparison." } }
             div.sides.needs-script { (side("before")) (side("after")) }
             p.needs-script { button.scale #swap type="button" { "swap before and after" } }
             p.answer #answer role="status" {}
@@ -166,8 +170,8 @@ impl Site {
                 p.soft #needed {}
                 ul.verdict.warning #warnings {}
                 p.soft {
-                    "Medians, minimum … maximum and the number of repetitions. The metrics that decide are bold. "
-                    code #command {} " prints the same, with minimum detectable changes and the rows of tables that differ."
+                    "Median, minimum … maximum, and the number of repetitions (n). Deciding metrics are bold. "
+                    code #command {} " prints the same comparison, with minimum detectable changes and the table rows that differ."
                 }
             }
             script #data type="application/json" { (json(&self.data.json())) }
@@ -185,7 +189,7 @@ const COMPARE_SCRIPT: &str = concat!(
 );
 const OWN_STYLE: &str = concat!(include_str!("../page/page.css"), include_str!("site.css"));
 
-/// A page with a script of its own, which needs no other file.
+/// A self-contained page with its own script.
 fn own_page(title: &str, script: &str, body: &Markup) -> String {
     let tools = html! {
         @if script != INDEX_SCRIPT { a.tool href=(INDEX) { "all runs" } }
@@ -195,7 +199,7 @@ fn own_page(title: &str, script: &str, body: &Markup) -> String {
     Shell { title, sources, tools, index: Markup::default() }.page(body)
 }
 
-/// The page of a run, and whether it lacks charts.
+/// The page of a run in at most about `most` bytes, and whether it lacks charts.
 fn page(run: &Run, most: Option<usize>) -> (String, bool) {
     let place = place("../");
     let runs = [run];
@@ -207,20 +211,20 @@ fn page(run: &Run, most: Option<usize>) -> (String, bool) {
             let within = |room| page_in(&assessment, &Place::Site(&place), Some(room));
             let room = most.saturating_sub(WITHOUT_CHARTS_BYTES);
             let page = within(room);
-            // Where the rest of the page takes more than most do, its charts get less.
+            // The rest of the page is larger than assumed: reduce the room for charts.
             let beyond = page.len().saturating_sub(most);
             (if beyond > 0 { within(room.saturating_sub(beyond)) } else { page }, true)
         }
     }
 }
 
-/// The place of a page from which `up` leads to the site's folder.
+/// The place of a page; `up` is the relative path from the page to the site's folder.
 fn place(up: &str) -> shell::Site {
     let [style, script] = Site::shared().map(|file| format!("{up}{}", file.name));
     shell::Site { style, script, glossary: format!("{up}{GLOSSARY}"), runs: format!("{up}{INDEX}") }
 }
 
-/// The run with its environment and its metrics alone.
+/// The run with its environment and metrics only.
 fn figures_of(run: Run) -> Run {
     let repetition = |repetition: Repetition| {
         let Observations { environment, metrics, .. } = repetition.observations;

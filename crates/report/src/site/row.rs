@@ -1,4 +1,4 @@
-//! A run as a row of the index: what it was, where, when, and its primary metric.
+//! A run as a row of the index: experiment, target, start and primary metric.
 
 use pagelab_analysis::comparison::caveats::entry;
 use pagelab_analysis::deciding_metrics;
@@ -10,18 +10,18 @@ use pagelab_experiment::{Run, environment};
 use crate::runs::measures;
 use crate::text;
 
-/// How far a run came.
+/// The state of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    /// Every repetition was wholly performed.
+    /// Every repetition is complete.
     Complete,
-    /// A warning goes with it.
+    /// There is a warning about the run.
     Warning,
-    /// A repetition was not wholly performed.
+    /// A repetition is incomplete, or there is none.
     Failed,
-    /// A live pagelab is writing it.
+    /// A live pagelab is still writing it.
     Running,
-    /// It cannot be read; why.
+    /// It cannot be read, for this reason.
     Unreadable(String),
 }
 
@@ -38,26 +38,26 @@ pub(super) struct Figure {
 pub(super) struct Row {
     pub id: i64,
     pub name: String,
-    /// The address of its page; none of a run that cannot be read.
+    /// The address of its page; none if the run cannot be read.
     pub page: Option<String>,
     pub experiment: String,
-    /// The parameters that are not the defaults.
+    /// The parameters that differ from their defaults.
     pub parameters: String,
     pub target: String,
     pub setting: String,
     pub kernel: String,
     pub revision: String,
-    /// When it began: RFC 3339, UTC.
+    /// The start: RFC 3339, UTC.
     pub started: String,
-    /// The repetitions that count, and those that were begun.
+    /// The numbers of complete and of started repetitions.
     pub repetitions: (usize, usize),
-    /// The median of the metric that decides a comparison.
+    /// The median of the deciding metric.
     pub primary: Option<Figure>,
     pub state: State,
 }
 
 impl Row {
-    /// The row of a run; `running`: its repetitions that a live pagelab is writing.
+    /// The row of a run; `running` is the number of repetitions that a live pagelab still writes.
     pub fn of(run: &Run, running: usize, page: &str) -> Self {
         let header = &run.header;
         let fact = |key: &str| entry(run, key).unwrap_or_default().to_owned();
@@ -106,13 +106,13 @@ impl Row {
         }
     }
 
-    /// The day on which it began.
+    /// The day of the start.
     pub fn day(&self) -> &str {
         self.started.get(..10).unwrap_or(&self.started)
     }
 }
 
-/// The median of the metric that decides.
+/// The median of the deciding metric, if the run measured it.
 fn primary(run: &Run) -> Option<Figure> {
     let measured = |metric: pagelab_experiment::MetricId| !run.values(metric).is_empty();
     let (deciding, _) = deciding_metrics(&run.header.experiment, measured);

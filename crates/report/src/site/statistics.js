@@ -1,5 +1,5 @@
-// The tests of a comparison, as pagelab compare has them (crates/analysis: rank, signed_rank, comparison::test):
-// p values by counting the distribution, estimates and intervals of Hodges and Lehmann.
+// The tests of a comparison, the same as in pagelab compare (crates/analysis: rank, signed_rank, comparison::test):
+// p-values from exact distributions where these are small enough, intervals of the Hodges-Lehmann estimate.
 const sorted = (values) => [...values].sort((a, b) => a - b);
 const median = (values) => {
   const list = sorted(values), middle = list.length >> 1;
@@ -7,7 +7,7 @@ const median = (values) => {
 };
 const sum = (values) => values.reduce((all, value) => all + value, 0);
 
-// P(|Z| ≥ z): the series of the error function near 0, else its continued fraction.
+// P(|Z| ≥ z): the series of the error function near 0, otherwise its continued fraction.
 const twoSidedNormal = (z) => {
   const x = z / Math.SQRT2;
   if (x < 2) {
@@ -22,7 +22,7 @@ const twoSidedNormal = (z) => {
   for (let n = 100; n > 0; n -= 1) fraction = x + n / 2 / fraction;
   return Math.exp(-x * x) / fraction / Math.sqrt(Math.PI);
 };
-// The z that P(|Z| ≥ z) = level has.
+// The z for which P(|Z| ≥ z) = level.
 const reach = (level) => {
   let low = 0, high = 40;
   for (let n = 0; n < 200; n += 1) {
@@ -32,7 +32,7 @@ const reach = (level) => {
   return low;
 };
 
-// Twice the mid-rank of each value: whole numbers.
+// Twice the mid-rank of each value, an integer.
 const midRanks = (all) => {
   const order = all.map((_, i) => i).sort((i, j) => all[i] - all[j]), ranks = new Array(all.length);
   for (let start = 0, end; start < order.length; start = end) {
@@ -41,7 +41,7 @@ const midRanks = (all) => {
   }
   return ranks;
 };
-// The number of choices of n of the ranks for each sum.
+// For each sum, the number of choices of n ranks that have it.
 const choices = (ranks, n) => {
   const width = sum(ranks) + 1, ways = new Float64Array((n + 1) * width);
   ways[0] = 1;
@@ -52,7 +52,7 @@ const choices = (ranks, n) => {
   });
   return ways.subarray(n * width);
 };
-// The number of choices of signs for each sum of the ranks with a positive one.
+// For each sum, the number of sign assignments whose positive ranks have it.
 const signSums = (ranks) => {
   const ways = new Float64Array(sum(ranks) + 1);
   ways[0] = 1;
@@ -98,7 +98,7 @@ const signedRank = (all) => {
   return twoSidedNormal(Math.max(total / 2 - lower - 1, 0) / Math.sqrt(variance));
 };
 
-// The last place up to which these ways, of all, have no more than half of the level; -1: none.
+// The last index up to which the cumulative share of the ways is at most half of the level; -1: none.
 const leftOutOf = (ways, level) => {
   const all = sum(ways);
   let within = 0;
@@ -108,7 +108,7 @@ const leftOutOf = (ways, level) => {
   }
   return within - 1;
 };
-// How many of the effects an interval leaves out at either end; -1: so few values have none.
+// The number of effects that an interval leaves out at each end; -1: too few values for an interval.
 const leftOut = {
   ranks(n, m, level) {
     if (n + m > limits.exactRanks) {
@@ -132,7 +132,7 @@ const leftOut = {
   },
 };
 
-// Holm's correction: the p values in the same order, valid together.
+// Holm's correction for multiple comparisons, in the order of the p-values.
 const holm = (p) => {
   const order = p.map((_, i) => i).sort((i, j) => p[i] - p[j]), corrected = new Array(p.length);
   let worst = 0;

@@ -1,6 +1,6 @@
-// Figures with their units, three digits: as in text.rs and comparisons.rs.
+// Formats figures with units to three significant digits, as text.rs and comparisons.rs do.
 const DASH = "—";
-// With so many places behind the point; halves go to the even digit, as Rust writes them.
+// Formats with a number of decimal places; rounds halves to even, as Rust does.
 const fixed = (v, places) => {
   const doubled = Math.abs(v) * 2 ** (places + 1), scale = 10 ** places;
   if (!Number.isInteger(doubled) || doubled % 2 === 0) return v.toFixed(places);
@@ -54,7 +54,7 @@ const percent = (share) => {
   const text = signed(share * 100, 1);
   return text === "+0.0%" || text === "-0.0%" ? "0.0%" : text;
 };
-// A change of what differs, however little: with two digits where one place would show none.
+// A change. If the metric differs but the change would print as 0.0%, it gets two significant digits.
 const changeOf = (change, differs) => {
   const text = percent(change);
   if (text !== "0.0%" || !differs || change === 0) return text;
