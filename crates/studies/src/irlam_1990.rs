@@ -306,21 +306,23 @@ pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
     let here = crate::here::repeated(&options.here, beside);
     let line = here::line(&options.here, &here, &published);
     let mut plots = rows_plots(&published, rows, speeds, line);
-    let few = options.seed..options.seed + 2;
-    let one = options.seed..options.seed + 1;
-    let (table, plot) = sweeps::family(&few);
-    tables.push(table);
-    plots.push(plot);
-    tables.push(sweeps::sizes(&few));
-    tables.push(sweeps::rates(&few));
-    tables.push(sweeps::half(&few));
-    let (table, plot) = sweeps::remedies(&one);
-    tables.push(table);
-    plots.push(plot);
-    tables.push(sweeps::rules(&published, &one));
-    let (table, plot) = sweeps::today(options.seed);
-    tables.push(table);
-    plots.push(plot);
+    if options.in_full {
+        let few = options.seed..options.seed + 2;
+        let one = options.seed..options.seed + 1;
+        let (table, plot) = sweeps::family(&few);
+        tables.push(table);
+        plots.push(plot);
+        tables.push(sweeps::sizes(&few));
+        tables.push(sweeps::rates(&few));
+        tables.push(sweeps::half(&few));
+        let (table, plot) = sweeps::remedies(&one);
+        tables.push(table);
+        plots.push(plot);
+        tables.push(sweeps::rules(&published, &one));
+        let (table, plot) = sweeps::today(options.seed);
+        tables.push(table);
+        plots.push(plot);
+    }
     let error = |of: fn(&Row) -> f64, by: fn(&Mean) -> f64| {
         log_rms(published.iter().zip(rows).map(|(row, mean)| (of(row), by(mean))))
     };

@@ -1,8 +1,7 @@
 //! McDougall 2007: time in a guest whose cores save power and whose counters are not in step, row by row, and
 //! whether the rules of the live `clock` experiment would have noticed.
 
-use std::cell::OnceCell;
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use pagelab_analysis::figure::{Axis, Mark, MarkKind, Plot, Series, Table};
 use pagelab_analysis::stats::median;
@@ -12,12 +11,13 @@ use pagelab_experiment::{metrics, tables};
 use pagelab_model::clocks::{self, Guest, Start, Step};
 use pagelab_model::parameter::{Declared, Parameter as Declaration, Parts, SEED, Seed};
 use pagelab_model::parameter_table;
+use pagelab_simulation::spread::each;
 
 use crate::book::{At, ModelFigure};
 use crate::claim::{Parameter, columns, facts, study_plot};
 use crate::error::StudyError;
 use crate::here::{self, Live};
-use crate::options::{self, Answers, Options};
+use crate::options::{self, Answers, Later, Options, later};
 use crate::published::{Sheet, sheet};
 
 const NAME: &str = "mcdougall-2007";
@@ -171,8 +171,8 @@ struct Model {
     /// Of each machine, how many rows it prints while the reference prints its own.
     printed: [f64; 4],
     cases: [(&'static str, Guest); 5],
-    /// What many runs of each case show; they are performed when it is first asked for.
-    shown: [OnceCell<Shown>; 5],
+    /// What many runs of each case show.
+    shown: [Later<Shown>; 5],
     seed: u64,
 }
 
@@ -267,7 +267,8 @@ fn model(options: &Options) -> Result<Model, StudyError> {
         runs[machine].iter().take_while(within).count() as f64
     });
     let steps = MACHINES.iter().zip(&runs).flat_map(|(m, run)| run[..of(&rows, m).len()].to_vec()).collect();
-    Ok(Model { declared, rows, fit, steps, printed, cases, shown: Default::default(), seed })
+    let shown = cases.map(|(_, guest)| later(move || show(&guest, seed)));
+    Ok(Model { declared, rows, fit, steps, printed, cases, shown, seed })
 }
 
 /// The first run in which time jumps in the third step and in no other, as in the rows; else the first.
@@ -279,10 +280,6 @@ fn jumping(guest: &Guest, seed: u64) -> Vec<Step> {
 }
 
 impl Model {
-    fn shown(&self, case: usize) -> &Shown {
-        self.shown[case].get_or_init(|| show(&self.cases[case].1, self.seed))
-    }
-
     /// A guest's step in which nothing happens to its clocks: the median of the rows of such.
     fn usual(&self) -> Option<f64> {
         let usual = |row: &usize| !FIRST.contains(row) && !SET.contains(row);
@@ -330,7 +327,7 @@ fn answering(model: Model) -> Answers {
             "rows-numanode" => model.printed[2].into(),
             "rows-fixed" => model.printed[3].into(),
             "true-without-counters" => {
-                let timer = model.shown(2);
+                let timer = &model.shown[2];
                 ((timer.longest - 1.01).abs().max((timer.shortest - 1.01).abs()) * 1e3).into()
             }
             _ => return None,
@@ -344,33 +341,17 @@ pub(crate) fn answers(options: &Options) -> Result<Answers, StudyError> {
 
 pub(crate) fn study(options: &Options) -> Result<(Answers, options::Shown), StudyError> {
     let model = model(options)?;
-    let (rows, cases) = (&model.rows, &model.cases);
-    let mut table = Table::new(
-        format!("{RUNS} runs of {STEPS} sleeps of a second"),
-        "guest",
-        columns! {
-            "%" 1 "steps called suspect" "steps that ended early";
-            "%" 0 "runs with a jump";
-            "s" 3 "shortest step" "longest step";
-            "s" 4 "mean of the others";
-        },
-    );
-    let shown = [0, 1, 2, 3, 4].map(|case| model.shown(case));
-    for ((name, _), s) in cases.iter().zip(shown) {
-        let figures = [
-            100.0 * s.suspect,
-            100.0 * s.early,
-            100.0 * s.runs_with_jump,
-            s.shortest,
-            s.longest,
-            s.mean_true,
-        ];
-        table.row(*name, figures.map(Some));
+    let mut tables = vec![every_row(&model)];
+    if options.in_full {
+        each(model.shown.len(), |case| {
+            LazyLock::force(&model.shown[case]);
+        });
+        tables.push(cases_table(&model));
     }
     let shown = options::Shown {
         parameters: parameter_list(&model.declared),
-        here: here::repeated(&options.here, |runs| here(runs, rows, cases, &shown)),
-        tables: vec![every_row(&model), table],
+        here: here::repeated(&options.here, |runs| here(runs, &model)),
+        tables,
         bars: Vec::new(),
         plots: plots(&model),
         opening: 2,
@@ -400,7 +381,33 @@ pub(crate) fn live() -> Vec<Live> {
 }
 
 /// The published machines, the modelled guests and this machine.
-fn here(runs: &[Run], rows: &[Row], cases: &[(&str, Guest)], shown: &[&Shown]) -> Table {
+/// What many runs of each case show.
+fn cases_table(model: &Model) -> Table {
+    let mut table = Table::new(
+        format!("{RUNS} runs of {STEPS} sleeps of a second"),
+        "guest",
+        columns! {
+            "%" 1 "steps called suspect" "steps that ended early";
+            "%" 0 "runs with a jump";
+            "s" 3 "shortest step" "longest step";
+            "s" 4 "mean of the others";
+        },
+    );
+    for ((name, _), shown) in model.cases.iter().zip(&model.shown) {
+        let figures = [
+            100.0 * shown.suspect,
+            100.0 * shown.early,
+            100.0 * shown.runs_with_jump,
+            shown.shortest,
+            shown.longest,
+            shown.mean_true,
+        ];
+        table.row(*name, figures.map(Some));
+    }
+    table
+}
+
+fn here(runs: &[Run], model: &Model) -> Table {
     let live = live();
     let columns = columns! {
         "s" 4 "shortest step" "longest step";
@@ -410,7 +417,7 @@ fn here(runs: &[Run], rows: &[Row], cases: &[(&str, Guest)], shown: &[&Shown]) -
     let mut table = here::table(NAME, &live, runs, "a sleep of a second", columns);
     for machine in MACHINES {
         let steps: Vec<&Step> =
-            rows.iter().filter(|row| row.machine == machine).map(|row| &row.step).collect();
+            model.rows.iter().filter(|row| row.machine == machine).map(|row| &row.step).collect();
         let of = |pick: fn(f64, f64) -> f64, value: fn(&Step) -> f64| {
             steps.iter().map(|step| value(step)).reduce(pick)
         };
@@ -425,7 +432,7 @@ fn here(runs: &[Run], rows: &[Row], cases: &[(&str, Guest)], shown: &[&Shown]) -
             ],
         );
     }
-    for ((name, _), shown) in cases.iter().zip(shown).take(3) {
+    for ((name, _), shown) in model.cases.iter().zip(&model.shown).take(3) {
         let figures = [Some(shown.shortest), Some(shown.longest), None, Some(100.0 * shown.suspect)];
         table.row(format!("model, {name}"), figures);
     }

@@ -1,5 +1,7 @@
 //! What is asked of a study, and what its code gives.
 
+use std::sync::LazyLock;
+
 use pagelab_analysis::figure::{Bars, Plot, Table};
 use pagelab_experiment::Run;
 use pagelab_model::parameter::{Declared, Form, Parts, Value};
@@ -17,6 +19,8 @@ pub struct Options {
     pub fit: Option<Vec<usize>>,
     /// Runs on a kernel that runs, the oldest first: a study takes the newest of each of its experiments.
     pub here: Vec<Run>,
+    /// Whether to run what only tables and plots of the study show, and no claim.
+    pub in_full: bool,
     /// The model as it is, or with something changed.
     pub change: Change,
     /// Values for the study's parameters, by name and in the parameter's unit.
@@ -25,7 +29,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { seed: 1, fit: None, here: Vec::new(), change: Change::None, set: Vec::new() }
+        Self { seed: 1, fit: None, here: Vec::new(), in_full: true, change: Change::None, set: Vec::new() }
     }
 }
 
@@ -82,6 +86,15 @@ fn scaled(declared: &Declared, factor: f64) -> Option<f64> {
     }
     let step = (found - usual).abs().round().max(1.0);
     Some(if found < usual { (usual - step).max(0.0) } else { usual + step })
+}
+
+/// A run of a model that is performed when its result is first asked for: a fitted constant is tried with the
+/// runs of a few claims.
+pub(crate) type Later<T> = LazyLock<T, Box<dyn FnOnce() -> T + Send>>;
+
+/// The run that `perform` performs.
+pub(crate) fn later<T>(perform: impl FnOnce() -> T + Send + 'static) -> Later<T> {
+    LazyLock::new(Box::new(perform))
 }
 
 /// What a model says to each claim.

@@ -90,7 +90,10 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         return Err(error);
     }
     let change = arguments.without.clone().map_or(Change::None, Change::Without);
-    let options = Options { seed: arguments.seed, fit: arguments.fit.clone(), change, ..Options::default() };
+    // The overview of all studies prints claims alone.
+    let all = arguments.paper.is_some() || arguments.json || arguments.html.is_some();
+    let (seed, fit) = (arguments.seed, arguments.fit.clone());
+    let options = Options { seed, fit, in_full: all, change, ..Options::default() };
     if let (Some(kind), true) = (arguments.paper, !arguments.set.is_empty() || arguments.sweep.is_some()) {
         return what_if::run(kind, arguments, options, context);
     }
