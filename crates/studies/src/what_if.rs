@@ -190,7 +190,7 @@ impl Sweep {
                 Series::line(self.usual[n].what.as_str(), finite.filter(|(_, figure)| figure.is_finite()))
             };
             let lines: Vec<Series> = rows.map(line).filter(|line| !line.x.is_empty()).collect();
-            let Some(&one) = moved.iter().find(|&&n| name(n) == of) else { continue };
+            let one = moved[moved.iter().position(|&n| name(n) == of).expect("names are of these")];
             let unit = &self.usual[one].unit;
             let label = if unit.is_empty() { "model".to_owned() } else { format!("model ({unit})") };
             if !lines.is_empty() {

@@ -249,11 +249,11 @@ fn mark(verdict: Verdict) -> &'static str {
 /// One row per value.
 fn values_table(found: &Sweep) -> TextTable {
     let number = |value: f64| found.parameter.written(Value::Number(value));
+    let may_turn = found.turned();
     let row = |(value, claims): &(f64, Vec<Claim>)| {
         let [reproduced, partly, not] = counted(&found.usual, claims);
         let all = reproduced + partly + not;
-        let turned =
-            found.turned().into_iter().filter(|&n| claims[n].verdict != found.usual[n].verdict).count();
+        let turned = may_turn.iter().filter(|&&n| claims[n].verdict != found.usual[n].verdict).count();
         vec![
             number(*value),
             format!("{reproduced} of {all}"),
