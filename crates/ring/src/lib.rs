@@ -108,8 +108,6 @@ pub struct Window {
     pub threads: AtomicU32,
     /// Whether references of the kernel may be missing.
     pub without_kernel: AtomicU32,
-    /// Recorded faults.
-    pub faults: AtomicU64,
     /// Recorded faults that the kernel took for the program.
     pub by_kernel: AtomicU64,
     /// Pages of stacks, which are not in the window.

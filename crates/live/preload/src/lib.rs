@@ -197,7 +197,7 @@ fn interrupted() -> bool {
 
 /// Reports to pagelab or to the window, and waits until either has acted on the report.
 fn tell(what: usize, start: usize, length: usize) {
-    if window::state::are_several() {
+    if window::state::is_locking() {
         if what == RANGE {
             window::state::take_new(start, length);
         }
@@ -231,7 +231,7 @@ fn tell(what: usize, start: usize, length: usize) {
 
 /// Whether to report memory: to pagelab, or to the window of a process with several threads.
 fn is_told() -> bool {
-    ACTIVE.load(Acquire) || window::state::are_several()
+    ACTIVE.load(Acquire) || window::state::is_locking()
 }
 
 /// Looks where a block comes from, and tells what is not known yet.

@@ -182,7 +182,6 @@ impl State {
         record::reference((page / system::PAGE) as u64, kind);
         self.pages.push(page);
         let header = &record::header().window;
-        header.faults.fetch_add(1, Relaxed);
         header.by_kernel.fetch_add(by_kernel.into(), Relaxed);
     }
 
@@ -300,10 +299,16 @@ pub fn heap() -> usize {
     HEAP.load(Relaxed)
 }
 
+/// Whether functions that allocate or release memory take the lock: this process is recorded, and
+/// has several threads.
+pub fn is_locking() -> bool {
+    are_several() && is_active()
+}
+
 /// The lock, for a function that allocates or releases memory; `None` if not needed, or already
 /// held.
 pub fn entered() -> Option<Guard> {
-    if are_several() && is_active() { Guard::take() } else { None }
+    if is_locking() { Guard::take() } else { None }
 }
 
 /// Takes the lock for a fork. Returns whether this process is recorded: then the caller must call
