@@ -106,8 +106,13 @@ impl PageRequests {
         }
         let written = written_pages();
         let before = std::mem::replace(&mut self.written, written);
-        if let (By::Machine, Hooks::Tracepoints, [(_, counts)]) = (self.by, self.hooks, &mut owners[..]) {
-            counts.written = Some(written.saturating_sub(before));
+        if let (By::Machine, Hooks::Tracepoints) = (self.by, self.hooks) {
+            let written = written.saturating_sub(before);
+            if owners.is_empty() && written > 0 {
+                // Writeback alone, of pages dirtied earlier.
+                owners.push((Owner::default(), Counts { wasted: Some(0), ..Counts::default() }));
+            }
+            owners.iter_mut().for_each(|(_, counts)| counts.written = Some(written));
         }
         let lost = self.maps.lost.get([0]).map_or(0, |[lost]| lost);
         let lost_now = lost.wrapping_sub(std::mem::replace(&mut self.lost, lost));

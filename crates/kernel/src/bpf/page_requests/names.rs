@@ -32,12 +32,13 @@ pub(super) struct Names {
 impl Names {
     /// Reads the names from the map.
     pub(super) fn update(&mut self, by: By, map: &Map<4, NAME_WORDS>) {
-        let keys = map.keys();
-        if keys.is_empty() {
-            return;
-        }
         if self.noted.len() > MAX_NAMES {
             self.noted.clear();
+        }
+        // The programs store a name once.
+        let keys: Vec<_> = map.keys().into_iter().filter(|key| !self.noted.contains_key(key)).collect();
+        if keys.is_empty() {
+            return;
         }
         let mounts = if by == By::File { mount_points() } else { HashMap::new() };
         for key in keys {
@@ -75,7 +76,8 @@ impl Names {
         if !self.cgroups.contains_key(&number) {
             self.cgroups = cgroups();
         }
-        self.cgroups.get(&number).cloned().unwrap_or_else(|| format!("cgroup {number}"))
+        // One that is removed is not searched for again.
+        self.cgroups.entry(number).or_insert_with(|| format!("cgroup {number}")).clone()
     }
 }
 
