@@ -204,7 +204,7 @@ impl Looked {
         }
         // The number of children of each directory.
         let mut children: BTreeMap<&str, u64> = BTreeMap::new();
-        for directory in sums.keys() {
+        for (directory, _) in sums.iter().filter(|(_, (bytes, _))| bytes.cached > 0) {
             if let Some(parent) = ancestors(directory).nth(1) {
                 *children.entry(parent).or_default() += 1;
             }
@@ -240,7 +240,7 @@ impl Looked {
             let part = |(reason, left): (&Reason, &LeftOut)| {
                 let names = left.names.iter().take(2).map(String::as_str).collect::<Vec<_>>().join(", ");
                 let more = if left.count > 2 { ", …" } else { "" };
-                format!("{} {} ({names}{more})", left.count, reason.words())
+                format!("{}: {} ({names}{more})", reason.words(), left.count)
             };
             let parts: Vec<String> = self.left_out.iter().map(part).collect();
             lines.push(format!("Skipped: {}.", parts.join("; ")));
@@ -333,7 +333,7 @@ mod tests {
         assert_eq!(names(looked.files()), [("/v/b/c/z", 9), ("/v/a/y", 7)]);
         let account = looked.account(Some(44.0));
         assert!(account[0].contains("5 files, 4 of them") && account[0].contains("(50%)"), "{account:?}");
-        assert_eq!(account[1], "Skipped: 1 symbolic links (/v/l).");
+        assert_eq!(account[1], "Skipped: symbolic links: 1 (/v/l).");
     }
 
     proptest! {
