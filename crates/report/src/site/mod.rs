@@ -10,6 +10,8 @@ mod history;
 mod index;
 mod row;
 
+use std::sync::LazyLock;
+
 use maud::{Markup, html};
 use pagelab_analysis::findings::assess;
 use pagelab_experiment::{Observations, Repetition, Run};
@@ -111,16 +113,15 @@ impl Site {
 
     /// The style sheet and the script that the pages load; write them before the pages.
     pub fn shared() -> [File; 2] {
-        [("style", "css", STYLE), ("script", "js", SCRIPT)].map(|(name, end, text)| File {
-            name: format!("{name}-{}.{end}", shell::fingerprint(text)),
-            text: text.to_owned(),
-        })
+        let [style, script] = shared_names();
+        [(style, STYLE), (script, SCRIPT)]
+            .map(|(name, text)| File { name: name.clone(), text: text.to_owned() })
     }
 
     /// The names of all files except the runs' pages, including those that a site may lack.
     pub fn names() -> Vec<String> {
         let pages = [INDEX, COMPARE, HISTORY, GLOSSARY].map(str::to_owned);
-        pages.into_iter().chain(Self::shared().map(|file| file.name)).collect()
+        pages.into_iter().chain(shared_names().iter().cloned()).collect()
     }
 
     /// The pages that cover all runs, the index last; none if `stopped`, which is polled between
@@ -218,9 +219,18 @@ fn page(run: &Run, most: Option<usize>) -> (String, bool) {
     }
 }
 
+/// The names of the style sheet and the script, which hold a digest of each.
+fn shared_names() -> &'static [String; 2] {
+    static NAMES: LazyLock<[String; 2]> = LazyLock::new(|| {
+        [("style", "css", STYLE), ("script", "js", SCRIPT)]
+            .map(|(name, end, text)| format!("{name}-{}.{end}", shell::fingerprint(text)))
+    });
+    &NAMES
+}
+
 /// The place of a page; `up` is the relative path from the page to the site's folder.
 fn place(up: &str) -> shell::Site {
-    let [style, script] = Site::shared().map(|file| format!("{up}{}", file.name));
+    let [style, script] = shared_names().each_ref().map(|name| format!("{up}{name}"));
     shell::Site { style, script, glossary: format!("{up}{GLOSSARY}"), runs: format!("{up}{INDEX}") }
 }
 
