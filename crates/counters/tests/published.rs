@@ -9,9 +9,9 @@ use pagelab_counters::views::prstat::{self, Delays, Traced};
 use pagelab_counters::views::vmstat::{Layout, Row, heading};
 use pagelab_counters::{Kind, Sample, Snapshot};
 
-const VMSTAT: &str = include_str!("../../../published/mcdougall-vmstat.csv");
-const PRSTAT: &str = include_str!("../../../published/mcdougall-prstat.csv");
-const IOSTAT: &str = include_str!("../../../published/mcdougall-iostat.csv");
+const VMSTAT: &str = include_str!("../../studies/published/mcdougall-vmstat.csv");
+const PRSTAT: &str = include_str!("../../studies/published/mcdougall-prstat.csv");
+const IOSTAT: &str = include_str!("../../studies/published/mcdougall-iostat.csv");
 const PAGE: f64 = 4096.0;
 const SECOND: u64 = 1_000_000_000;
 /// `vmstat -p 3`.

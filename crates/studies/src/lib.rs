@@ -214,7 +214,7 @@ pub const STUDIES: &[StudyKind] = &[
     StudyKind {
         name: "irlam-1990",
         title: "Sun-4 pmegs: a SPARCstation 1 under vmtest, and what would have helped",
-        claims: include_str!("../../../published/claims/irlam-1990.toml"),
+        claims: include_str!("../published/claims/irlam-1990.toml"),
         sheets: &[irlam_1990::PUBLISHED, irlam_1990::MACHINES],
         parameters: irlam_1990::parameters,
         answers: irlam_1990::answers,
@@ -224,7 +224,7 @@ pub const STUDIES: &[StudyKind] = &[
     StudyKind {
         name: "morton-2002",
         title: "reverse maps: the cost of pte_chain at fork, exec and exit, against four others",
-        claims: include_str!("../../../published/claims/morton-2002.toml"),
+        claims: include_str!("../published/claims/morton-2002.toml"),
         sheets: &[morton_2002::CALLS, morton_2002::RUN, morton_2002::PROFILE, morton_2002::INSTRUCTIONS],
         parameters: morton_2002::parameters,
         answers: morton_2002::answers,
@@ -234,7 +234,7 @@ pub const STUDIES: &[StudyKind] = &[
     StudyKind {
         name: "gorman-2002",
         title: "page replacement: Linux 2.4.19 against rmap14a, VM Regress's four tests",
-        claims: include_str!("../../../published/claims/gorman-2002.toml"),
+        claims: include_str!("../published/claims/gorman-2002.toml"),
         sheets: &[],
         parameters: gorman_2002::parameters,
         answers: gorman_2002::answers,
@@ -244,7 +244,7 @@ pub const STUDIES: &[StudyKind] = &[
     StudyKind {
         name: "mcdougall-2005",
         title: "the Solaris page cache: segmap, segkpm, and the cost of files that fill memory",
-        claims: include_str!("../../../published/claims/mcdougall-2005.toml"),
+        claims: include_str!("../published/claims/mcdougall-2005.toml"),
         sheets: &[
             mcdougall_2005::PUBLISHED,
             mcdougall_2005::IOSTAT,
@@ -259,7 +259,7 @@ pub const STUDIES: &[StudyKind] = &[
     StudyKind {
         name: "mcdougall-2007",
         title: "time in a guest on cores whose counters are slow and not in step",
-        claims: include_str!("../../../published/claims/mcdougall-2007.toml"),
+        claims: include_str!("../published/claims/mcdougall-2007.toml"),
         sheets: &[mcdougall_2007::PUBLISHED],
         parameters: mcdougall_2007::parameters,
         answers: mcdougall_2007::answers,
@@ -269,7 +269,7 @@ pub const STUDIES: &[StudyKind] = &[
     StudyKind {
         name: "dillon-2011",
         title: "VM locks: DragonFly builds on 48 processors before and after finer locking",
-        claims: include_str!("../../../published/claims/dillon-2011.toml"),
+        claims: include_str!("../published/claims/dillon-2011.toml"),
         sheets: &[dillon_2011::PUBLISHED],
         parameters: dillon_2011::parameters,
         answers: dillon_2011::answers,

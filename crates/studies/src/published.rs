@@ -20,7 +20,7 @@ macro_rules! sheet {
     ($file:literal) => {
         $crate::published::Sheet {
             file: $file,
-            text: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../published/", $file)),
+            text: include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/published/", $file)),
         }
     };
 }

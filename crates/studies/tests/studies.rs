@@ -164,7 +164,7 @@ fn ablations(study: &str) {
             "{study}: nothing holds without {ablation}, so it says nothing of its mechanism"
         );
     }
-    let path = format!("{}/../../published/ablations/{study}.csv", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/published/ablations/{study}.csv", env!("CARGO_MANIFEST_DIR"));
     let text = matrix.text();
     if std::fs::read_to_string(&path).is_ok_and(|found| found == text) {
         return;
