@@ -20,10 +20,10 @@ pub mod oom;
 pub mod paging;
 pub mod reclaim;
 pub mod recording;
+pub mod share;
 pub mod tier;
 pub mod tracing;
 pub mod vmtest;
-pub mod writes;
 
 use std::any::Any;
 use std::fmt;
@@ -54,10 +54,10 @@ pub use oom::Oom;
 pub use paging::{Backing, Paging, Touch};
 pub use reclaim::Reclaim;
 pub use recording::Recording;
+pub use share::{Draws, Share};
 pub use tier::Tier;
 pub use tracing::Tracing;
 pub use vmtest::{Mapping, PagesOf, Vmtest};
-pub use writes::{WriteShare, Writes};
 
 /// Gathers the metrics that experiments declare in their folders.
 macro_rules! declared_metrics {

@@ -80,7 +80,10 @@ fn what_is_no_file_is_named() {
     let path = cached(&lab, "a/one", 1);
     symlink(&path, lab.path("files/link")).unwrap();
     std::fs::hard_link(&path, lab.path("files/again")).unwrap();
-    lab.shows("memstat --files files", &["symbolic links: 1", "files/link", "hard links to counted files: 1"]);
+    lab.shows(
+        "memstat --files files",
+        &["symbolic links: 1", "files/link", "hard links to counted files: 1"],
+    );
     // Of other file systems that have none, the mount points.
     lab.shows("memstat --files /proc", &["1 file systems without page cache (/proc)"]);
 }

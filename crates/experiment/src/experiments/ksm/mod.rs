@@ -11,7 +11,7 @@ pub mod metrics;
 use serde::{Deserialize, Serialize};
 
 use super::declaration::{Contradiction, Declaration, Feature, Footprint, TOUCH};
-use super::writes::WriteShare;
+use super::share::Share;
 use crate::declaration::{declared, positive};
 use crate::metrics::{KSM_COPY, KSM_CPU, KSM_SHARING, KSM_UNMERGE, MetricId};
 use crate::setting::Setting;
@@ -43,7 +43,7 @@ pub struct Ksm {
     pub pages: u64,
     /// Share of the pages that equal others; the rest all differ
     #[arg(long, value_name = "SHARE", default_value = "50%")]
-    pub equal: WriteShare,
+    pub equal: Share,
     /// Different contents among the equal pages
     #[arg(long, value_name = "N", default_value = "64", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
     pub contents: u64,

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use super::declaration::{
     Contradiction, Declaration, Dishonoured, FAULT, Feature, Footprint, HIT, Load, USUAL_LIMIT,
 };
-use super::{Content, WriteShare, Writes};
+use super::{Content, Draws, Share};
 use crate::declaration::{declared, words};
 use crate::metrics::{ACCESS_HIT_P50, ACCESS_MAJOR_P50, ACCESS_MEAN, FAULTS_MAJOR, MetricId};
 use crate::setting::{Limit, Mode, Setting, Value};
@@ -103,7 +103,7 @@ pub struct Paging {
     pub touch: Touch,
     /// The share of references that write a word, such as 5%, chosen by the seed
     #[arg(long, value_name = "PERCENT", default_value = "0%")]
-    pub writes: WriteShare,
+    pub writes: Share,
     /// With writes: call fsync(2) this many times at equal distances, the last time after the last
     /// reference
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(0..=240))]
@@ -130,12 +130,12 @@ declared!(Paging);
 
 impl Paging {
     /// The share of references that write.
-    pub fn write_share(&self) -> WriteShare {
-        if self.touch == Touch::Write { WriteShare::ALL } else { self.writes }
+    pub fn write_share(&self) -> Share {
+        if self.touch == Touch::Write { Share::ALL } else { self.writes }
     }
 
     /// Which references write, in the order of the stream.
-    pub fn drawn_writes(&self) -> Writes {
+    pub fn drawn_writes(&self) -> Draws {
         self.write_share().drawn(self.seed)
     }
 

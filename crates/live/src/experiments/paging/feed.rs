@@ -3,7 +3,7 @@
 //! A stream of any length takes the memory of one part. The first is there, and locked, before the
 //! run begins; the others are written into the same memory.
 
-use pagelab_experiment::experiments::{Paging, Writes};
+use pagelab_experiment::experiments::{Draws, Paging};
 use pagelab_experiment::{Failure, Result};
 use pagelab_reference::progress::unwatched;
 use pagelab_reference::{Blocks, PatternError};
@@ -72,7 +72,7 @@ impl Feed {
 
 /// Marks the references that write, where only some do.
 #[derive(Debug)]
-pub struct Marks(Option<Writes>);
+pub struct Marks(Option<Draws>);
 
 impl Marks {
     /// Those of `paging`.

@@ -1,4 +1,4 @@
-//! Which references of a stream write: a share of them, each drawn by itself, as YCSB draws updates among its reads
+//! A share of the references of a stream, each drawn by itself, as YCSB draws updates among its reads
 //! (Cooper et al., SoCC 2010: workload A has 50% of them, B has 5%).
 
 use std::fmt;
@@ -16,21 +16,21 @@ const WHOLE: u32 = 1_000_000;
 /// Has the draws be others than those of the pattern of the same seed.
 const APART: u64 = 0x7772_6974_6573;
 
-/// A share of references that write, in millionths.
+/// A share of references, in millionths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
-pub struct WriteShare(u32);
+pub struct Share(u32);
 
-impl WriteShare {
+impl Share {
     /// Every reference.
     pub const ALL: Self = Self(WHOLE);
 
-    /// Whether no reference writes.
+    /// Whether no reference is in it.
     pub fn is_none(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether some references write and others do not.
+    /// Whether some references are in it and others are not.
     pub fn is_mixed(self) -> bool {
         !self.is_none() && self != Self::ALL
     }
@@ -40,21 +40,21 @@ impl WriteShare {
         (u128::from(count) * u128::from(self.0) / u128::from(WHOLE)) as u64
     }
 
-    /// Which references write, in their order; the same for the same seed, on every target.
-    pub fn drawn(self, seed: u64) -> Writes {
-        Writes { share: self, rng: Rng::new(seed ^ APART) }
+    /// Which references are in it, in their order; the same for the same seed, on every target.
+    pub fn drawn(self, seed: u64) -> Draws {
+        Draws { share: self, rng: Rng::new(seed ^ APART) }
     }
 }
 
-/// Which references write, one after the other, without end.
+/// Which references are in a share, one after the other, without end.
 #[derive(Clone, Debug)]
-pub struct Writes {
-    share: WriteShare,
+pub struct Draws {
+    share: Share,
     rng: Rng,
 }
 
-impl Writes {
-    /// Whether the next reference writes.
+impl Draws {
+    /// Whether the next reference is in the share.
     #[inline]
     pub fn draw(&mut self) -> bool {
         match self.share.is_mixed() {
@@ -64,7 +64,7 @@ impl Writes {
     }
 }
 
-impl FromStr for WriteShare {
+impl FromStr for Share {
     type Err = Refusal;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
@@ -78,19 +78,19 @@ impl FromStr for WriteShare {
     }
 }
 
-impl fmt::Display for WriteShare {
+impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}%", f64::from(self.0) * 100.0 / f64::from(WHOLE))
     }
 }
 
-as_text!(WriteShare);
+as_text!(Share);
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn share(text: &str) -> WriteShare {
+    fn share(text: &str) -> Share {
         text.parse().unwrap()
     }
 
@@ -99,19 +99,19 @@ mod tests {
         for text in ["0%", "5%", "0.5%", "33.3333%", "100%"] {
             assert_eq!(share(text).to_string(), text);
         }
-        assert_eq!(share("100%"), WriteShare::ALL);
+        assert_eq!(share("100%"), Share::ALL);
         for text in ["", "5", "%", "-1%", "101%", "NaN%", "0.00001%"] {
-            assert!(text.parse::<WriteShare>().is_err(), "{text}");
+            assert!(text.parse::<Share>().is_err(), "{text}");
         }
     }
 
     #[test]
     fn draws_have_their_share_and_are_the_same_for_the_same_seed() {
         let drawn = |text: &str, seed| {
-            let mut writes = share(text).drawn(seed);
-            (0..100_000).map(|_| writes.draw()).collect::<Vec<bool>>()
+            let mut draws = share(text).drawn(seed);
+            (0..100_000).map(|_| draws.draw()).collect::<Vec<bool>>()
         };
-        let count = |text: &str| drawn(text, 1).iter().filter(|&&write| write).count();
+        let count = |text: &str| drawn(text, 1).iter().filter(|&&drawn| drawn).count();
         assert_eq!((count("0%"), count("100%")), (0, 100_000));
         // Five standard deviations of a binomial distribution.
         assert!(count("5%").abs_diff(5000) < 5 * 69, "{}", count("5%"));
