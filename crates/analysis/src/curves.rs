@@ -30,20 +30,24 @@ pub struct Program {
     pub pages: u64,
     /// What a miss costs, ns.
     pub miss: f64,
-    /// How long it runs without misses, ns.
+    /// How long it runs without misses, ns; NaN: unknown.
     pub time: f64,
 }
 
 impl Program {
     /// What `about` tells of it. Where the cost of a miss is not known it is that of a major fault on a machine of
     /// today ([`Costs::TODAY`]); where the time is not, each reference takes 1 ns, as it does for models of `command`.
+    /// A recording through a window lacks most references and tells nothing of the time.
     pub fn of(about: &Curve) -> Self {
         let Costs { major, seek, transfer, .. } = Costs::TODAY;
         Self {
             references: about.references,
             pages: about.pages,
             miss: about.miss_cost.unwrap_or((major + seek + transfer) as f64),
-            time: about.program_time.unwrap_or(about.references as f64),
+            time: about.program_time.unwrap_or(match about.through_window {
+                true => f64::NAN,
+                false => about.references as f64,
+            }),
         }
     }
 
@@ -69,6 +73,11 @@ impl Program {
         points.sort_by(|one, other| other.0.total_cmp(&one.0));
         let bears = |point: &&(f64, f64)| self.misses_per_second(point.1) <= self.bearable();
         points.iter().take_while(bears).last().filter(|_| self.is_known()).map(|point| point.0)
+    }
+
+    /// Whether its time is known or estimated.
+    pub fn is_timed(&self) -> bool {
+        self.time.is_finite()
     }
 
     fn is_known(&self) -> bool {
@@ -167,6 +176,18 @@ mod tests {
 
     /// 100 million references in a tenth of a second, to no page more than once for free: a miss costs 80 µs.
     const PROGRAM: Program = Program { references: 100_000_000, pages: 0, miss: 80_000.0, time: 1e8 };
+
+    #[test]
+    fn a_recording_through_a_window_has_no_knee_and_no_need_without_a_program_time() {
+        let table = table(&[(1.0, 0.9), (2.0, 0.8), (4.0, 0.5), (8.0, 0.01), (16.0, 0.01)]);
+        let about = Curve { references: 1000, pages: 10, through_window: true, ..Curve::default() };
+        let program = Program::of(&about);
+        assert!(
+            !program.is_timed() && program.enough(&table).is_none() && knees(&table, &program).is_empty()
+        );
+        let timed = Program::of(&Curve { program_time: Some(1e9), ..about });
+        assert!(timed.is_timed() && timed.enough(&table).is_some());
+    }
 
     #[test]
     fn a_knee_is_where_the_cost_flattens_and_not_where_it_steepens() {

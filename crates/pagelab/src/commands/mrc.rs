@@ -107,13 +107,6 @@ struct Done {
     results: Vec<Computed>,
 }
 
-impl Done {
-    /// Whether the program's run time is known, or can be estimated from its references.
-    fn is_timed(&self) -> bool {
-        !self.found.through_window || self.about.program_time.is_some()
-    }
-}
-
 /// Computes the curves and prints them.
 pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     // Wrong sizes are refused before a long trace is read.
@@ -136,6 +129,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             sample: found.sampled,
             miss_cost: arguments.miss_cost.map(|cost| cost as f64),
             program_time: arguments.program_time.map(|time| time.0.as_nanos() as f64),
+            through_window: found.through_window,
         };
         let results = computed(&about, &found.points)?;
         if !arguments.json {
@@ -150,12 +144,13 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     if arguments.json {
         let mut out = crate::output::stdout();
         for done in &list {
-            let (Done { stream, found, about, results }, timed) = (done, done.is_timed());
+            let Done { stream, found, about, results } = done;
             let program = Program::of(about);
+            let timed = program.is_timed();
             let drawn = Computed::drawn(results);
             for point in &found.points {
                 let table = drawn.iter().find(|curve| curve.name == point.policy).map(|curve| curve.table);
-                let enough = table.filter(|_| timed).and_then(|table| program.enough(table));
+                let enough = table.and_then(|table| program.enough(table));
                 let size = f64::from(point.frames) * about.page_size as f64;
                 let object = json!({
                     "schema_version": SCHEMA_VERSION,
@@ -215,7 +210,7 @@ fn print(list: &[Done], context: &Context) {
 /// Which policy does best, and the memory that suffices.
 fn answer(done: &Done) -> String {
     let drawn = Computed::drawn(&done.results);
-    let sizing = match done.is_timed() {
+    let sizing = match Program::of(&done.about).is_timed() {
         true => curves::sizing(&drawn, &done.about),
         false => "The recording lacks references within its window, so ratios refer to the recorded references. To \
                   size memory, give the program's run time (--program-time)."

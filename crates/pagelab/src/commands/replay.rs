@@ -270,7 +270,7 @@ fn print_counters(list: &[Done], context: &Context) {
 
 /// The curve of each model.
 fn computed(stream: &StreamArguments, replay: &Replay) -> Result<Vec<Computed>> {
-    let Replay { rows, references, pages, .. } = replay;
+    let &Replay { ref rows, references, pages, through_window, .. } = replay;
     let page_size = stream.page_size();
     let mut models: Vec<&str> = rows.iter().map(|row| row.model.as_str()).collect();
     models.dedup();
@@ -281,7 +281,7 @@ fn computed(stream: &StreamArguments, replay: &Replay) -> Result<Vec<Computed>> 
             .map(|row| computed::Point {
                 frames: row.frames,
                 misses: row.misses,
-                ratio: row.misses.map(|misses| misses as f64 / *references as f64),
+                ratio: row.misses.map(|misses| misses as f64 / references as f64),
                 error: None,
                 mean_resident: row.mean_resident,
                 write_backs: row.write_backs,
@@ -290,8 +290,8 @@ fn computed(stream: &StreamArguments, replay: &Replay) -> Result<Vec<Computed>> 
             })
             .collect();
         let stream = stream.words();
-        let pages = u64::from(*pages);
-        let curve = Curve { stream, page_size, references: *references, pages, ..Curve::default() };
+        let pages = u64::from(pages);
+        let curve = Curve { stream, page_size, references, pages, through_window, ..Curve::default() };
         Ok(Computed::curve(Experiment::Replay(curve), computed::model(model)?, page_size, &points))
     };
     models.into_iter().map(computed).collect()
@@ -322,6 +322,8 @@ struct Replay {
     references: u64,
     pages: u32,
     described: Option<String>,
+    /// Whether the recording lacks the references within a window.
+    through_window: bool,
 }
 
 impl Replay {
@@ -394,5 +396,11 @@ fn replay(
         }
     }
     let described = simulated.reading.as_ref().map(described);
-    Ok(Replay { rows, references: simulated.references, pages: simulated.pages, described })
+    Ok(Replay {
+        rows,
+        references: simulated.references,
+        pages: simulated.pages,
+        described,
+        through_window: simulated.through_window,
+    })
 }

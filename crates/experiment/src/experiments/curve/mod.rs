@@ -49,6 +49,9 @@ pub struct Curve {
     pub miss_cost: Option<f64>,
     /// How long the program runs without misses, ns, where that was measured.
     pub program_time: Option<f64>,
+    /// Whether the stream was recorded through a window, and lacks the program's references within it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub through_window: bool,
 }
 
 /// The working set of a stream or of a process.
