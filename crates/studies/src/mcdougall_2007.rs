@@ -181,6 +181,8 @@ const START: &[Declaration<Start>] = parameter_table! {
         fitted("the first six rows bound to a node"), (wall);
     number "chip" "" [0.0, 1.0] "fraction of a second by which the chip is ahead",
         fitted("the first six rows bound to a node"), (chip);
+    number "first-tick" "" [0.0, 1.0] "fraction of a tick at the first reading",
+        fitted("the first row bound to a node"), (tick);
 };
 
 /// The actions of the author.
