@@ -2,7 +2,7 @@
 //! the first-level cache to the disk.
 
 use pagelab_experiment::environment;
-use pagelab_experiment::experiments::{Backing, Fileread, Load};
+use pagelab_experiment::experiments::{Access, Backing, Fileread, Load};
 use pagelab_experiment::metrics;
 use pagelab_experiment::observation::{Table, Unit};
 use pagelab_experiment::tables::seqread;
@@ -102,8 +102,10 @@ fn of_run(run: &Run) -> Vec<Level> {
         _ => None,
     };
     let cached = run.header.experiment.parameters::<Fileread>().and_then(|fileread| {
+        // The costs of other reads are those of no level.
+        let cached = fileread.is_plain() && fileread.access != [Access::Direct];
         let read = fileread.read.bytes(page.unwrap_or(1.0) as u64) as f64;
-        level(LevelKind::CachedRead, metrics::READ_CPU_SMALL, Some(read))
+        cached.then(|| level(LevelKind::CachedRead, metrics::READ_CPU_SMALL, Some(read)))?
     });
     latencies(run).into_iter().chain(fault).chain(cached).chain(direct(run)).collect()
 }

@@ -11,6 +11,7 @@ pub fn tests() -> Vec<Test> {
     tests! {
         fileread_tells_hits_from_misses: LIMITS;
         fileread_keeps_to_its_rate;
+        fileread_writes_and_reads_past_the_cache;
         seqread_reads_it_all;
     }
 }
@@ -54,6 +55,30 @@ fn fileread_keeps_to_its_rate() {
     let seen = perform(Experiment::Fileread(fileread), &Setting::default()).unwrap();
     let mean = of(&seen, "small pread", "access.mean").unwrap();
     assert!(mean >= 0.9e6, "no more than a read per millisecond: {mean}");
+}
+
+fn fileread_writes_and_reads_past_the_cache() {
+    let fileread = Fileread {
+        access: vec![Access::Pread, Access::Mmap, Access::Nowait, Access::Direct],
+        reads: 1000,
+        writes: "30%".parse().unwrap(),
+        sequential: "50%".parse().unwrap(),
+        sizes: Some("2M".parse().unwrap()),
+        ..Fileread::default()
+    };
+    let read = fileread.read.bytes(4096) as f64;
+    let seen = perform(Experiment::Fileread(fileread), &Setting::default()).unwrap();
+    let writes = of(&seen, "small pread", "writes").unwrap();
+    // Five standard deviations of a binomial distribution.
+    assert!((writes - 300.0).abs() < 5.0 * 14.5, "{writes}");
+    assert_eq!(of(&seen, "small mmap", "writes"), Some(writes), "the same reads write");
+    assert_eq!(of(&seen, "small nowait", "hits"), Some(1.0), "of the reads alone");
+    assert_eq!(of(&seen, "small nowait", "io.read"), Some(0.0));
+    let Values::Text(cases) = &seen.table_named("fileread").unwrap().columns[0].values else { panic!() };
+    // A file system without O_DIRECT has no such row.
+    if cases.iter().any(|case| case == "small direct") {
+        assert_eq!(of(&seen, "small direct", "io.read"), Some((1000.0 - writes) * read));
+    }
 }
 
 fn seqread_reads_it_all() {

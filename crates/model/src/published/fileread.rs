@@ -60,6 +60,15 @@ pub(super) fn refuses(fileread: &Fileread) -> Option<super::Refused> {
     if fileread.read.bytes(READ) != READ {
         return super::refused("read", "knows the costs of reads of 8 KiB", "use --read 8K");
     }
+    if !fileread.writes.is_none() {
+        return super::refused("writes", "knows the costs of reads only", "leave --writes out");
+    }
+    if !fileread.sequential.is_none() {
+        return super::refused("sequential", "reads at random", "leave --sequential out");
+    }
+    if fileread.access.contains(&Access::Direct) {
+        return super::refused("access", "has no way past the page cache", "use --access pread,mmap,nowait");
+    }
     fileread
         .rate
         .is_some()
@@ -80,6 +89,7 @@ pub(super) fn perform(
     let memory = memory.clamp(16, u64::from(u32::MAX)) as u32;
     let windows = ((u64::from(memory) * share / 100) as u32).max(1);
     let absent = [
+        table::WRITES,
         table::ACCESS_MEAN,
         table::ACCESS_P50,
         table::ACCESS_P99,
@@ -105,7 +115,7 @@ pub(super) fn perform(
             let found = shares.window + shares.cached;
             let once = costs.read(path, &shares, processors).own;
             let (each, calls, hits) = match access {
-                Access::Pread => (once, 1.0, f64::NAN),
+                Access::Pread | Access::Direct => (once, 1.0, f64::NAN),
                 Access::Nowait => (once + (1.0 - found) * (costs.call - copy), 2.0 - found, found),
                 Access::Mmap => {
                     let fault = costs.map + costs.reclaim;

@@ -35,7 +35,7 @@ fn each_is_performed_kept_and_judged_in_a_sentence() {
         ("faultscale --workers 1,2,3,4 --seconds 0.05 --name c", "c: best median throughput"),
         (
             "fileread --memory none --sizes 256K,1M,4M --reads 500 --name d",
-            "d: mean CPU time of a random read",
+            "d: mean CPU time of a read",
         ),
         ("seqread --size 1M --transfers 4K,256K --name e", "e: best sequential bandwidth"),
         ("clock --steps 2 --step 50 --name f", "f: "),

@@ -52,7 +52,7 @@ pub(super) fn read_time(finding: &Finding, knees: Option<&[Knee]>) -> String {
 
 pub(super) fn file_reads(finding: &Finding) -> String {
     let mut text = format!(
-        "mean CPU time of a random read {} (file small in memory), {} (large in memory), {} (larger than \
+        "mean CPU time of a read {} (file small in memory), {} (large in memory), {} (larger than \
         memory",
         shown(finding, metrics::READ_CPU_SMALL),
         shown(finding, metrics::READ_CPU_LARGE),

@@ -5,7 +5,8 @@ use crate::metrics::metrics;
 metrics! {
     READ_CPU_SMALL = "read.cpu.small", Nanoseconds, Mean, Lower,
         "fileread: mean CPU time of a read from a small file in memory",
-        "The cost of a read from the page cache: system call, lookup and copy.";
+        "The cost of a read from the page cache: system call, lookup and copy. With --writes, the \
+         mean of reads and writes.";
     READ_CPU_LARGE = "read.cpu.large", Nanoseconds, Mean, Lower,
         "fileread: mean CPU time of a read from a large file in memory",
         "Higher than with a small file, which the CPU's caches and TLB can hold.";

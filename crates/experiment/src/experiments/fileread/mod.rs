@@ -4,7 +4,8 @@ pub mod metrics;
 
 use serde::{Deserialize, Serialize};
 
-use super::declaration::{Bounds, Declaration, Footprint};
+use super::declaration::{Bounds, Contradiction, Declaration, Footprint};
+use super::share::{Draws, Share};
 use crate::declaration::{declared, positive, some, words};
 use crate::metrics::{
     BANDWIDTH_BUFFERED, BANDWIDTH_DIRECT, IO_READ, MetricId, READ_CPU_BEYOND, READ_CPU_LARGE, READ_CPU_SMALL,
@@ -18,7 +19,8 @@ tables! {
     fileread = "fileread", "case" {
         CASE = "case", Text, "small, large or beyond, and the way to read";
         SIZE = "size", Bytes, "size of the file";
-        READS = "reads", Count, "number of reads";
+        READS = "reads", Count, "number of reads, writes included";
+        WRITES = "writes", Count, "number of reads that wrote instead";
         CPU_EACH = "cpu.each", Nanoseconds, "CPU time per read";
         ACCESS_MEAN;
         ACCESS_P50;
@@ -61,6 +63,8 @@ pub enum Access {
     Mmap,
     /// preadv2(2) with RWF_NOWAIT, and without it where that finds nothing: tells hits exactly.
     Nowait,
+    /// pread(2) with O_DIRECT, past the page cache.
+    Direct,
 }
 words!(Access);
 
@@ -77,6 +81,12 @@ pub struct Fileread {
     /// Bytes per read
     #[arg(long, value_name = "SIZE", default_value = "8K", value_parser = some)]
     pub read: Size,
+    /// Share of the reads that write instead
+    #[arg(long, value_name = "SHARE", default_value = "0%")]
+    pub writes: Share,
+    /// Share of the reads that follow the previous one in the file; the others are random
+    #[arg(long, value_name = "SHARE", default_value = "0%")]
+    pub sequential: Share,
     /// The files: small in memory, large in memory, beyond it [default: an eighth, a half and twice
     /// the limit]
     #[arg(long, value_name = "SIZES")]
@@ -93,7 +103,20 @@ pub struct Fileread {
 }
 declared!(Fileread);
 
+/// Has the draws of the reads in order be others than those of the writes.
+const IN_ORDER: u64 = 0x6f72_6465_7200;
+
 impl Fileread {
+    /// Which reads write, and which follow the previous one.
+    pub fn drawn(&self) -> (Draws, Draws) {
+        (self.writes.drawn(self.seed), self.sequential.drawn(self.seed ^ IN_ORDER))
+    }
+
+    /// Whether every read reads at random, as the published ones do.
+    pub fn is_plain(&self) -> bool {
+        self.writes.is_none() && self.sequential.is_none()
+    }
+
     /// The default sizes under this limit; without one as under 64 MiB.
     pub fn sizes_for(limit: Option<u64>) -> Sizes {
         let limit = limit.unwrap_or(64 << 20).max(1 << 20);
@@ -137,6 +160,11 @@ impl Declaration for Fileread {
 
     fn tables(&self) -> &'static [TableId] {
         &[tables::fileread::TABLE]
+    }
+
+    fn contradiction(&self) -> Option<Contradiction> {
+        let unaligned = self.access.contains(&Access::Direct) && self.read.bytes(4096) % 512 != 0;
+        unaligned.then_some(("read", "reads with O_DIRECT in multiples of 512 bytes", "use --read 8K"))
     }
 
     fn settle(&mut self, bounds: &Bounds) {

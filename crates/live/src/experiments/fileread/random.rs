@@ -9,9 +9,13 @@
 //! Reading the clock for a latency takes as long as a tenth of a cached read. So without `--rate`
 //! the latencies are those of every second block of reads, and the processor time is that of the
 //! blocks between, in which no clock is read.
+//!
+//! `--writes` and `--sequential` draw for each read whether it writes, and whether it follows the
+//! previous one.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::time::{Duration, Instant};
 
 use pagelab_experiment::build::{Distribution, ReadCosts, Sheet, case_names, metric, metrics, note};
@@ -19,7 +23,7 @@ use pagelab_experiment::experiments::{Access, Fileread};
 use pagelab_experiment::observation::{Histogram, Level};
 use pagelab_experiment::{Recorder, Result, metrics, tables};
 use pagelab_kernel::page_cache::{self, Cached};
-use pagelab_kernel::region::{Region, page_size};
+use pagelab_kernel::region::{Region, forget, page_size};
 use pagelab_kernel::rusage::{self, Usage};
 use pagelab_reference::rng::Rng;
 use rustix::fs::{Advice, fadvise};
@@ -41,6 +45,8 @@ const BLOCK: u64 = 64;
 /// One case's figures.
 struct CaseResult {
     reads: u64,
+    /// Those that wrote, with `--writes`.
+    writes: Option<u64>,
     elapsed: u64,
     /// Processor time of a read.
     cpu: f64,
@@ -64,6 +70,8 @@ pub fn perform(fileread: &Fileread, context: &ExecutionContext, recorder: &mut d
     let read = fileread.read.bytes(page).max(1);
     let sizes = fileread.files().bytes(page);
     let file = super::write("fileread", sizes.last().copied().unwrap_or(page).max(read), context, recorder)?;
+    let path = context.scratch("fileread")?;
+    let direct = OpenOptions::new().read(true).write(true).custom_flags(libc::O_DIRECT).open(path).ok();
     context.join()?;
     harness.watch_tasks();
     harness.begin();
@@ -76,13 +84,10 @@ pub fn perform(fileread: &Fileread, context: &ExecutionContext, recorder: &mut d
         for &access in &fileread.access {
             recorder.progress("cases", done, total);
             done += 1;
-            let case = Case { fileread, file: &file, size: size.max(read), read, access, context };
+            let (file, direct) = (&file, direct.as_ref());
+            let case = Case { fileread, file, direct, size: size.max(read), read, access, context };
             let Some(seen) = case.perform(recorder)? else {
-                note(
-                    recorder,
-                    Level::Info,
-                    "preadv2 with RWF_NOWAIT is refused by this file system or kernel (4.14 and later): hits are not counted",
-                )?;
+                note(recorder, Level::Info, refused(access))?;
                 continue;
             };
             headline.add(fileread, name, access, seen.cpu);
@@ -105,6 +110,19 @@ pub fn perform(fileread: &Fileread, context: &ExecutionContext, recorder: &mut d
     measured.states(Whose::Everybody, None, recorder)
 }
 
+/// What is said where the file system refuses a way to read.
+fn refused(access: Access) -> &'static str {
+    match access {
+        Access::Direct => {
+            "O_DIRECT is refused by this file system; name a folder on another with PAGELAB_SCRATCH_DIR"
+        }
+        _ => {
+            "preadv2 with RWF_NOWAIT is refused by this file system or kernel (4.14 and later): hits are \
+             not counted"
+        }
+    }
+}
+
 fn row(sheet: &mut Sheet, name: &str, size: u64, seen: &CaseResult) {
     let bytes = |pages: u64| (pages * page_size() as u64) as f64;
     let reads = seen.reads as f64;
@@ -114,6 +132,7 @@ fn row(sheet: &mut Sheet, name: &str, size: u64, seen: &CaseResult) {
         [
             Some(size as f64),
             Some(reads),
+            seen.writes.map(|writes| writes as f64),
             Some(seen.cpu),
             Some(seen.elapsed as f64 / reads),
             seen.latency.quantile(0.5).map(|v| v as f64),
@@ -121,7 +140,7 @@ fn row(sheet: &mut Sheet, name: &str, size: u64, seen: &CaseResult) {
             user,
             system,
             Some(seen.calls as f64),
-            seen.hits.map(|hits| hits as f64 / reads),
+            seen.hits.map(|hits| hits as f64 / (seen.reads - seen.writes.unwrap_or(0)) as f64),
             Some(seen.used.minor as f64),
             Some(seen.used.major as f64),
             Some(seen.used.read as f64),
@@ -136,6 +155,8 @@ fn row(sheet: &mut Sheet, name: &str, size: u64, seen: &CaseResult) {
 struct Case<'a> {
     fileread: &'a Fileread,
     file: &'a File,
+    /// The same file, opened with O_DIRECT.
+    direct: Option<&'a File>,
     size: u64,
     read: u64,
     access: Access,
@@ -149,11 +170,22 @@ impl Case<'_> {
         let region = match self.access {
             Access::Mmap => {
                 let pages = (self.size as usize).div_ceil(page_size());
-                Some(Region::part(self.file, 0, pages).map_err(failed("mapping the file"))?)
+                let mapped = match self.fileread.writes.is_none() {
+                    true => Region::part(self.file, 0, pages),
+                    false => Region::file(self.file, pages),
+                };
+                Some(mapped.map_err(failed("mapping the file"))?)
             }
+            Access::Direct if self.direct.is_none() => return Ok(None),
             _ => None,
         };
-        let mut buffer = vec![0_u8; self.read as usize];
+        // O_DIRECT wants it aligned to the device's blocks, which are no larger than a page.
+        let mut bytes = vec![0_u8; self.read as usize + page_size()];
+        let start = match self.access {
+            Access::Direct => bytes.as_ptr().align_offset(page_size()),
+            _ => 0,
+        };
+        let buffer = &mut bytes[start..start + self.read as usize];
         let places = (self.size / self.read).max(1);
         let mut rng = Rng::new(self.fileread.seed);
         let mut latency = Distribution::new();
@@ -163,7 +195,9 @@ impl Case<'_> {
         let deadline = Instant::now() + Duration::from_secs_f64(self.fileread.seconds.clamp(0.01, 3600.0));
         let interval = self.fileread.rate.filter(|&rate| rate > 0.0).map(|rate| 1e9 / rate);
         let (used, cpu, begun) = (rusage::thread_up_to_date(), rusage::thread_time(), Monotonic.now());
-        let (mut reads, mut calls, mut hits) = (0, 0, 0);
+        let (mut reads, mut writes, mut calls, mut hits) = (0, 0, 0, 0);
+        let (mut writing, mut in_order) = self.fileread.drawn();
+        let mut place = 0;
         let mut untimed = Untimed::default();
         while reads < self.fileread.reads.max(1) {
             let due = match interval {
@@ -171,18 +205,25 @@ impl Case<'_> {
                 None => Some(Monotonic.now()),
                 Some(interval) => Some(wait(begun + (reads as f64 * interval) as u64)),
             };
-            let at = rng.below(places) * self.read;
-            match self.once(at, &mut buffer, region.as_ref()) {
+            place = if in_order.draw() { (place + 1) % places } else { rng.below(places) };
+            let (at, write) = (place * self.read, writing.draw());
+            let once = match write {
+                true => self.write(at, buffer, region.as_ref()),
+                false => self.once(at, buffer, region.as_ref()),
+            };
+            match once {
                 Ok(once) => {
                     calls += once.calls;
                     hits += u64::from(once.hit);
+                    writes += u64::from(write);
                 }
-                Err(error)
-                    if self.access == Access::Nowait && error.raw_os_error() == Some(libc::EOPNOTSUPP) =>
-                {
-                    return Ok(None);
-                }
-                Err(error) => return Err(failed("reading the file")(error)),
+                Err(error) => match (self.access, error.raw_os_error()) {
+                    (Access::Nowait, Some(libc::EOPNOTSUPP)) | (Access::Direct, Some(libc::EINVAL)) => {
+                        return Ok(None);
+                    }
+                    _ if write => return Err(failed("writing the file")(error)),
+                    _ => return Err(failed("reading the file")(error)),
+                },
             }
             due.into_iter().for_each(|due| latency.record(Monotonic.now() - due));
             reads += 1;
@@ -199,6 +240,7 @@ impl Case<'_> {
         let cpu = untimed.each().unwrap_or(cpu as f64 / reads as f64);
         Ok(Some(CaseResult {
             reads,
+            writes: (!self.fileread.writes.is_none()).then_some(writes),
             elapsed,
             cpu,
             used,
@@ -213,9 +255,12 @@ impl Case<'_> {
 
     /// The first bytes out of the cache, and read once in order.
     fn warm(&self, recorder: &mut dyn Recorder) -> Result<()> {
-        use std::os::unix::fs::FileExt;
-        fadvise(self.file, 0, None, Advice::DontNeed)
-            .map_err(|e| failed("dropping the file from the cache")(e.into()))?;
+        // What a case wrote is brought to the disk first: dirty pages stay in the cache.
+        let dropped = match self.fileread.writes.is_none() {
+            true => fadvise(self.file, 0, None, Advice::DontNeed).map_err(Into::into),
+            false => forget(self.file),
+        };
+        dropped.map_err(failed("dropping the file from the cache"))?;
         let mut buffer = vec![0; 1 << 20];
         let mut at = 0;
         while at < self.size {
@@ -229,8 +274,28 @@ impl Case<'_> {
         Ok(())
     }
 
+    /// Writes what was read last.
+    fn write(&self, at: u64, buffer: &[u8], region: Option<&Region>) -> std::io::Result<Once> {
+        let file = match (self.access, region) {
+            (Access::Mmap, Some(region)) => {
+                // SAFETY: as in `once`; the mapping may be written where there are writes.
+                unsafe {
+                    std::ptr::copy_nonoverlapping(
+                        buffer.as_ptr(),
+                        region.base().add(at as usize),
+                        buffer.len(),
+                    );
+                }
+                return Ok(Once { calls: 0, hit: false });
+            }
+            (Access::Direct, _) => self.direct.unwrap_or(self.file),
+            _ => self.file,
+        };
+        file.write_all_at(buffer, at)?;
+        Ok(Once { calls: 1, hit: false })
+    }
+
     fn once(&self, at: u64, buffer: &mut [u8], region: Option<&Region>) -> std::io::Result<Once> {
-        use std::os::unix::fs::FileExt;
         match (self.access, region) {
             (Access::Mmap, Some(region)) => {
                 // SAFETY: `at` and the bytes after it lie in the mapping, which covers the file's
@@ -263,6 +328,10 @@ impl Case<'_> {
                 }
                 self.file.read_exact_at(buffer, at)?;
                 Ok(Once { calls: 2, hit: false })
+            }
+            (Access::Direct, _) => {
+                self.direct.unwrap_or(self.file).read_exact_at(buffer, at)?;
+                Ok(Once { calls: 1, hit: false })
             }
             _ => {
                 self.file.read_exact_at(buffer, at)?;
