@@ -6,9 +6,10 @@
 //!
 //! - The kernel faults the pages in, as the buffer of a write(2), because another process may
 //!   truncate the file meanwhile. MADV_POPULATE_READ would mark the pages as accessed.
-//! - Meanwhile the mapping is advised for random access, so the kernel starts no read-ahead.
-//! - Before its removal it is advised for sequential access, so the kernel marks no page as
-//!   accessed.
+//! - Meanwhile the mapping is advised for random access, so the kernel starts no read-ahead, and
+//!   since 6.3 marks no page as accessed when the mapping is removed.
+//! - An older kernel marks none if the mapping was advised for sequential access, so it is advised
+//!   before its removal.
 
 use std::fs::File;
 use std::io;
@@ -78,17 +79,23 @@ impl FrameReader {
         while from < bytes {
             let here = (bytes - from).min(WINDOW);
             // Skip ranges without cached pages; without cachestat(2), check every page.
-            if page_cache::in_range(file, from, here).unwrap_or(1) > 0 {
-                self.look_at(&Region::part_to_end(file, from, here)?, &mut found)?;
+            let cached = page_cache::in_range(file, from, here).ok();
+            if cached != Some(0) {
+                self.look_at(&Region::part_to_end(file, from, here)?, cached, &mut found)?;
             }
             from += here;
         }
         Ok(found)
     }
 
-    fn look_at(&mut self, region: &Region, found: &mut Frames) -> io::Result<()> {
+    /// Reads the frames of a mapped range of which cachestat(2), if there is one, counted `cached`
+    /// pages.
+    fn look_at(&mut self, region: &Region, cached: Option<u64>, found: &mut Frames) -> io::Result<()> {
+        advise(region, Advice::Random)?;
+        if cached == Some(region.pages() as u64) {
+            return self.look_at_run(region, 0, region.pages(), found);
+        }
         let present = page_cache::resident(region).ok_or_else(io::Error::last_os_error)?;
-        advise(region, 0, region.pages(), Advice::Random)?;
         let mut first = 0;
         for run in present.chunk_by(|a, b| a & 1 == b & 1) {
             if run[0] & 1 == 1 {
@@ -96,7 +103,8 @@ impl FrameReader {
             }
             first += run.len();
         }
-        advise(region, 0, region.pages(), Advice::Sequential)
+        // cachestat(2) is younger than 6.3.
+        if cached.is_none() { advise(region, Advice::Sequential) } else { Ok(()) }
     }
 
     /// Maps a page, and reads it in if it has left the cache meanwhile. A page beyond the end of a
@@ -173,10 +181,10 @@ fn entries<'a>(
     Ok(bytes[..read].as_chunks::<ENTRY>().0.iter().map(|entry| u64::from_ne_bytes(*entry)))
 }
 
-fn advise(region: &Region, first: usize, pages: usize, advice: Advice) -> io::Result<()> {
-    // SAFETY: the range is within the mapping; neither advice changes its contents.
+fn advise(region: &Region, advice: Advice) -> io::Result<()> {
+    // SAFETY: the range is the mapping; neither advice changes its contents.
     unsafe {
-        madvise(region.base().add(first * page_size()).cast(), pages * page_size(), advice)?;
+        madvise(region.base().cast(), region.pages() * page_size(), advice)?;
     }
     Ok(())
 }

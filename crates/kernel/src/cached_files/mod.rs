@@ -53,7 +53,11 @@ pub fn look(order: &Order) -> io::Result<Looked> {
         jobs.extend(processes::all().into_iter().map(Job::Process));
     }
     let (queue, seen) = (Queue::new(jobs), Mutex::default());
-    let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
+    // Threads that map files wait for each other: two take twice the CPU time of one, and as long.
+    let threads = match order.frames {
+        true => 1,
+        false => thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS),
+    };
     let work = || {
         let frames = order.frames.then(FrameReader::open).and_then(Result::ok);
         let mut asker =

@@ -33,10 +33,7 @@ fn each_is_performed_kept_and_judged_in_a_sentence() {
         ("vmtest --sizes 16K..4M:1 --seconds 0.05 --name a", "a: mean read time"),
         ("forkstorm --forks 50 --name b", "b: fork rate"),
         ("faultscale --workers 1,2,3,4 --seconds 0.05 --name c", "c: best median throughput"),
-        (
-            "fileread --memory none --sizes 256K,1M,4M --reads 500 --name d",
-            "d: mean CPU time of a read",
-        ),
+        ("fileread --memory none --sizes 256K,1M,4M --reads 500 --name d", "d: mean CPU time of a read"),
         ("seqread --size 1M --transfers 4K,256K --name e", "e: best sequential bandwidth"),
         ("clock --steps 2 --step 50 --name f", "f: "),
         ("command --name g -- sort /etc/passwd", "g: sort took"),
