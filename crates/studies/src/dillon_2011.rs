@@ -80,8 +80,8 @@ impl Row {
 /// Machine, workload, jobs, copies, kernel; real, user and system time in s.
 type Printed = (String, String, u32, u32, String, f64, f64, f64);
 
-/// The published rows, with these machines.
-fn published(machines: &Machines) -> Result<Vec<Row>, StudyError> {
+/// The published rows, with the machines `of`.
+fn published(of: &Machines) -> Result<Vec<Row>, StudyError> {
     let either = |text: &str, yes: &str, no: &str| match text {
         text if text == yes => Ok(true),
         text if text == no => Ok(false),
@@ -93,7 +93,6 @@ fn published(machines: &Machines) -> Result<Vec<Row>, StudyError> {
         .map(|((machine, workload, jobs, copies, kernel, real, user, system), number)| {
             let big = either(&machine, "monster", "test29")?;
             let world = either(&workload, "buildworld", "buildkernel")?;
-            let of = machines;
             Ok(Row {
                 number,
                 big,

@@ -2,15 +2,18 @@
 //! links also lead to files without a name and to files of other mount namespaces.
 
 use std::collections::HashSet;
-use std::fs::{self, File, OpenOptions};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use pagelab_counters::Root;
 use pagelab_counters::views::files::Reason;
 use pagelab_procfs::addresses;
+use rustix::fs::{CWD, OFlags};
+use rustix::io::Errno;
 
 use super::asker::{Asker, FileSystem};
+use super::walk::open_with;
 
 /// All processes.
 pub fn all() -> Vec<u64> {
@@ -48,20 +51,12 @@ fn ask_link(link: &Path, asker: &mut Asker) {
     let Ok(name) = fs::read_link(link) else { return };
     let whole = || name.to_string_lossy().into_owned();
     let directory = name.parent().filter(|_| name.is_absolute()).unwrap_or(&name).to_string_lossy();
-    match opened(link) {
+    match open_with(CWD, link, OFlags::empty()) {
         Ok(file) => match FileSystem::of(&file) {
             FileSystem::Pseudo => {}
             of => asker.ask_new(&file, found.len(), of, &directory, whole),
         },
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) if error == Errno::NOENT => {}
         Err(_) => asker.looked.leave_out(Reason::UnreadableFile, whole),
     }
-}
-
-fn opened(link: &Path) -> std::io::Result<File> {
-    let open = |flags: i32| OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | flags).open(link);
-    open(libc::O_NOATIME).or_else(|error| match error.raw_os_error() {
-        Some(libc::EPERM) => open(0),
-        _ => Err(error),
-    })
 }

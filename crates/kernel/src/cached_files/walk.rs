@@ -180,7 +180,16 @@ pub fn open(
     directory: impl std::os::fd::AsFd,
     name: impl rustix::path::Arg + Copy,
 ) -> rustix::io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    open_with(directory, name, OFlags::NOFOLLOW)
+}
+
+/// The same with these flags.
+pub fn open_with(
+    directory: impl std::os::fd::AsFd,
+    name: impl rustix::path::Arg + Copy,
+    flags: OFlags,
+) -> rustix::io::Result<File> {
+    let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let opened = match openat(&directory, name, flags | OFlags::NOATIME, Mode::empty()) {
         Err(Errno::PERM) => openat(&directory, name, flags, Mode::empty()),
         other => other,

@@ -69,7 +69,6 @@ struct Events {
     used: AtomicBool,
     ring: AtomicUsize,
     files: [AtomicI32; 2],
-    thread: AtomicI32,
 }
 
 static EVENTS: [Events; THREADS] = [const {
@@ -77,7 +76,6 @@ static EVENTS: [Events; THREADS] = [const {
         used: AtomicBool::new(false),
         ring: AtomicUsize::new(0),
         files: [const { AtomicI32::new(-1) }; 2],
-        thread: AtomicI32::new(0),
     }
 }; THREADS];
 /// One more than the highest index ever used.
@@ -125,7 +123,6 @@ pub fn begin() -> Option<usize> {
     let faults = event(1, ADDRESS, 0, 0);
     let ring = if faults < 0 { 0 } else { system::map(PAGE + RING, libc::MAP_SHARED, faults, 0) };
     events.ring.store(ring, Release);
-    events.thread.store(system::thread(), Relaxed);
     USED.fetch_max(number as u32 + 1, Release);
     let trap = if ring == 0 { -1 } else { event(PERIOD as u64, 0, TRAP, number as u64) };
     events.files[0].store(faults, Relaxed);
