@@ -163,7 +163,7 @@ impl Declaration for Fileread {
     }
 
     fn contradiction(&self) -> Option<Contradiction> {
-        let unaligned = self.access.contains(&Access::Direct) && self.read.bytes(4096) % 512 != 0;
+        let unaligned = self.access.contains(&Access::Direct) && !self.read.bytes(4096).is_multiple_of(512);
         unaligned.then_some(("read", "reads with O_DIRECT in multiples of 512 bytes", "use --read 8K"))
     }
 
