@@ -27,6 +27,8 @@ pub(super) const READ_KERNEL: i32 = 113;
 pub(super) const READ_KERNEL_TEXT: i32 = 115;
 /// The `task_struct` of the current task. Since 5.11.
 pub(super) const CURRENT_TASK: i32 = 158;
+/// Copies a record to a ring buffer. Since 5.8.
+pub(super) const RING_OUTPUT: i32 = 130;
 
 /// Tells [`MAP_UPDATE`] to leave what is there.
 pub(super) const IF_ABSENT: i32 = 1;

@@ -71,6 +71,16 @@ impl<const K: usize, const V: usize> MapOfProcessors<K, V> {
     }
 }
 
+/// Creates a map of a kind with keys and values of these sizes in bytes.
+pub(super) fn create(kind: u32, [key, value]: [u32; 2], entries: u32) -> Result<OwnedFd, TraceError> {
+    let mut attributes = [0; 16];
+    attributes[0] = pair(kind, key);
+    attributes[1] = pair(value, entries);
+    let raw = bpf(CREATE, &mut attributes).map_err(|e| TraceError::refused("a BPF map", e))?;
+    // SAFETY: a new descriptor that nobody else has.
+    Ok(unsafe { OwnedFd::from_raw_fd(raw) })
+}
+
 /// A map from `K` words of four bytes to `V` words of eight.
 #[derive(Debug)]
 pub(super) struct Map<const K: usize, const V: usize>(OwnedFd);
@@ -82,12 +92,7 @@ impl<const K: usize, const V: usize> Map<K, V> {
     }
 
     fn of_kind(kind: u32, entries: u32) -> Result<Self, TraceError> {
-        let mut attributes = [0; 16];
-        attributes[0] = pair(kind, K as u32 * 4);
-        attributes[1] = pair(V as u32 * 8, entries);
-        let raw = bpf(CREATE, &mut attributes).map_err(|e| TraceError::refused("a BPF map", e))?;
-        // SAFETY: a new descriptor that nobody else has.
-        Ok(Self(unsafe { OwnedFd::from_raw_fd(raw) }))
+        create(kind, [K as u32 * 4, V as u32 * 8], entries).map(Self)
     }
 
     /// Its number, for a program.

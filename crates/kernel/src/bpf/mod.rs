@@ -1,10 +1,11 @@
 //! What the kernel counts for nobody, counted by small BPF programs on its tracepoints: system calls,
 //! signals, lock waits and waits for code of each thread ([`tasks`]), executables' pages ([`pages`]),
 //! requests that wait for a block device ([`requests`]), pauses for dirty pages ([`throttle`]), hits
-//! and misses of the page cache ([`page_requests`]).
+//! and misses of the page cache ([`page_requests`]), and its requests one by one
+//! ([`page_requests::stream`]).
 //!
 //! The programs add up in the kernel, so nothing is lost and nothing has to be copied out at each
-//! event. Programs, maps and the events they hang on belong to their descriptors: they are gone with
+//! event; only the stream of requests is copied, through a ring that may overflow. Programs, maps and the events they hang on belong to their descriptors: they are gone with
 //! the process however it ends, and nothing needs to be put back. Needs root (CAP_BPF and CAP_PERFMON)
 //! and Linux 5.14.
 
@@ -15,6 +16,7 @@ pub mod page_requests;
 pub mod pages;
 mod program;
 pub mod requests;
+mod ring;
 pub mod tasks;
 pub mod throttle;
 

@@ -7,6 +7,7 @@ use super::super::TraceError;
 use super::super::assembler::*;
 use super::super::btf::Btf;
 use super::super::program::{Program, Tracepoint};
+use super::channel::{Channel, Kind, RECORD_WORDS};
 use super::maps::{AHEAD, DIRTIED, HITS, MISSES, Maps, WASTED, WORDS};
 use super::names::{BYTES, LEVELS};
 use crate::region::page_size;
@@ -37,6 +38,10 @@ pub(super) const MASK: i16 = -224;
 /// Pages that were counted as hits before they entered the cache.
 pub(super) const COUNTED_FIRST: i16 = -232;
 pub(super) const COUNTED_END: i16 = -240;
+/// A record that is sent.
+const RECORD: i16 = -336;
+/// `BPF_RB_NO_WAKEUP`: pagelab polls.
+const SILENTLY: i32 = 1;
 
 /// Maximum number of words that a program visits per request: 64 MiB in 4 KiB pages. The rest
 /// counts as lost. (The verifier walks every iteration of a loop before it accepts a program.)
@@ -135,6 +140,8 @@ pub(super) struct Maker<'a> {
     pub(super) layout: Layout,
     pub(super) maps: &'a Maps,
     pub(super) by: By,
+    /// Where the programs send requests, if somebody reads them.
+    pub(super) channel: Option<&'a Channel>,
 }
 
 /// The wait that a program records when read-ahead starts.
@@ -283,9 +290,31 @@ impl Maker<'_> {
     }
 
     pub(super) fn count_request(&self, program: &mut Assembler) {
+        self.send(program, Kind::Requested, "sent");
         self.who(program);
         self.count(program, &[(HITS, PAGES), (MISSES, WAITED_FOR), (AHEAD, READ_AHEAD)]);
         self.note_name(program);
+    }
+
+    /// Sends a record of the pages on the frame, if there are any. Clobbers R0 to R5. `over` is a
+    /// label that the program has nowhere else.
+    pub(super) fn send(&self, program: &mut Assembler, kind: Kind, over: &'static str) {
+        let Some(channel) = self.channel else { return };
+        program.load(R1, FRAME, at(FIRST)).load(R2, FRAME, at(END));
+        program.jump_if_both(R1, If::AtLeast, R2, over).store(FRAME, RECORD + 16, R1);
+        program.store(FRAME, RECORD + 24, R2).set(R1, kind as i32).store_word(FRAME, RECORD, R1);
+        program.load(R1, FRAME, (KEY as usize, 4)).store_word(FRAME, RECORD + 4, R1);
+        program.load(R1, FRAME, at(KEY + 8)).store(FRAME, RECORD + 8, R1);
+        if let Some(groups) = &channel.groups {
+            self.who(program);
+            program.ask(MAP_LOOKUP, groups.number(), WHO + 8).jump_if(R0, If::Equal, 0, over);
+        }
+        program.map(R1, channel.ring.number()).copy(R2, FRAME).add_value(R2, RECORD.into());
+        program.set(R3, 8 * RECORD_WORDS as i32).set(R4, SILENTLY).call(RING_OUTPUT);
+        program.jump_if(R0, If::Equal, 0, over).set(R0, 0).store_word(FRAME, ZERO, R0);
+        program.ask(MAP_LOOKUP, channel.dropped.number(), ZERO).jump_if(R0, If::Equal, 0, over);
+        program.load(R1, FRAME, at(RECORD + 16)).load(R2, FRAME, at(RECORD + 24)).subtract(R2, R1);
+        program.atomic_add(R0, 0, R2).label(over);
     }
 
     /// Records the owner's name if it has none: the name of the process, or the path of the file
@@ -374,8 +403,8 @@ impl Maker<'_> {
         self.folio_of(&mut program, point)?;
         program.store_value(FRAME, COUNTED_FIRST, 0).store_value(FRAME, COUNTED_END, 0);
         program.call(CURRENT).store_word(FRAME, THREAD, R0);
-        program.ask(MAP_LOOKUP, self.maps.waiting.number(), THREAD).jump_if(R0, If::Equal, 0, "end");
-        self.same_file(&mut program, "end");
+        program.ask(MAP_LOOKUP, self.maps.waiting.number(), THREAD).jump_if(R0, If::Equal, 0, "not read");
+        self.same_file(&mut program, "not read");
         program.load(R1, R0, (16, 8)).store(FRAME, WAITED_FIRST, R1);
         program.load(R1, R0, (24, 8)).store(FRAME, WAITED_END, R1);
         correct(&mut program);
@@ -387,6 +416,9 @@ impl Maker<'_> {
             program.load(R1, FRAME, at(MASK)).copy(R2, R1).and(R1, R8).not(R8).and(R2, R8);
             program.atomic_or(R7, 0, R1).atomic_or(R7, 8, R2);
         });
+        self.send(&mut program, Kind::Read, "read sent");
+        program.jump("end").label("not read");
+        self.send(&mut program, Kind::Written, "written sent");
         point.run(program)
     }
 

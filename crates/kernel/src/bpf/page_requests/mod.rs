@@ -19,11 +19,13 @@
 //! The first request for such a page clears its bit and is not a hit. A request for pages without
 //! bits, as in a warm cache, costs one lookup per 64 pages.
 
+mod channel;
 mod functions;
 mod maker;
 mod maps;
 mod names;
 mod programs;
+pub mod stream;
 mod tracepoints;
 
 use std::collections::HashMap;
@@ -33,6 +35,7 @@ use pagelab_counters::views::cachestat::{By, Counts, Owner, Requests};
 use super::btf::Btf;
 use super::program::Program;
 use super::{TraceError, pair};
+use channel::Channel;
 use maps::{AHEAD, DIRTIED, HITS, MISSES, Maps, OWNERS, WASTED, WORDS, WRITTEN};
 use names::Names;
 use programs::Hooks;
@@ -56,8 +59,13 @@ impl PageRequests {
     /// # Errors
     /// When the kernel is too old (before 5.18) or has no BTF, or the caller lacks the rights.
     pub fn start(by: By) -> Result<Self, TraceError> {
+        Self::begin(by, None)
+    }
+
+    /// As [`Self::start`]; the programs also send each request through `channel`.
+    fn begin(by: By, channel: Option<&Channel>) -> Result<Self, TraceError> {
         let maps = Maps::new()?;
-        let (programs, hooks) = programs::all(&Btf::read()?, &maps, by)?;
+        let (programs, hooks) = programs::all(&Btf::read()?, &maps, by, channel)?;
         let names = Names::default();
         Ok(Self {
             maps,

@@ -5,6 +5,7 @@ use pagelab_counters::views::cachestat::By;
 use super::super::TraceError;
 use super::super::btf::Btf;
 use super::super::program::Program;
+use super::channel::Channel;
 use super::maker::{Layout, Maker};
 use super::maps::Maps;
 use super::{functions, tracepoints};
@@ -19,8 +20,13 @@ pub(super) enum Hooks {
 }
 
 /// Attaches all programs: to functions, or to tracepoints if the kernel refuses functions.
-pub(super) fn all(btf: &Btf, maps: &Maps, by: By) -> Result<(Vec<Program>, Hooks), TraceError> {
-    let maker = Maker { btf, layout: Layout::of(btf)?, maps, by };
+pub(super) fn all(
+    btf: &Btf,
+    maps: &Maps,
+    by: By,
+    channel: Option<&Channel>,
+) -> Result<(Vec<Program>, Hooks), TraceError> {
+    let maker = Maker { btf, layout: Layout::of(btf)?, maps, by, channel };
     let on_functions = match functions::all(&maker) {
         Ok(programs) => return Ok((programs, Hooks::Functions)),
         Err(error) => error,

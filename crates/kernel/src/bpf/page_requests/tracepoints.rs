@@ -165,7 +165,8 @@ impl Maker<'_> {
         // The page is in a range that was counted, and counted again for this fault: subtract the
         // second count.
         program.load(R2, R0, (AGAIN, 8)).store_value(R0, AGAIN as i16, 0);
-        program.set(R1, 0).subtract(R1, R2).store(FRAME, PAGES, R1).jump("count").label("new");
+        program.set(R1, 0).subtract(R1, R2).store(FRAME, PAGES, R1);
+        program.store_value(FRAME, FIRST, 0).store_value(FRAME, END, 0).jump("count").label("new");
         program.copy(R8, R7).add_value(R8, 1);
         self.new_state(&mut program, faults, [None, None, Some(R8), None]);
         self.new_state(&mut program, requests, [Some(R7), None, None, Some(R8)]);
