@@ -3,11 +3,13 @@
 //! way ([`replay()`]): as the trace is read ([`feed`]), or from memory ([`spread`]), within what
 //! this machine's memory allows ([`cost`]). [`sampled`] takes a part of the pages, [`sized`]
 //! objects of different sizes, [`records`] what a trace tells beside its pages. Of a trace that
-//! several machines share each reads a chunk ([`chunks`]).
+//! several machines share each reads a chunk ([`chunks`]). A stream that is still under way is
+//! simulated as it comes ([`live`]).
 
 pub mod chunks;
 pub mod cost;
 pub mod feed;
+pub mod live;
 pub mod opening;
 pub mod piece;
 pub mod records;

@@ -129,6 +129,11 @@ impl Threshold {
     }
 }
 
+/// Whether a sample of this share of the pages has the page.
+pub fn sampled(page: u64, rate: f64) -> bool {
+    Threshold::new(rate, 0).sampled(page).is_some()
+}
+
 /// The standard error of a sum over the groups, from their spread.
 pub(super) fn spread_of(groups: &[f64; GROUPS]) -> f64 {
     let mean = groups.iter().sum::<f64>() / GROUPS as f64;

@@ -15,14 +15,22 @@
 use crate::paging::lists::Lists;
 use crate::paging::{Arrival, Machine, System};
 
-const ACTIVE: u8 = 0;
-const INACTIVE: u8 = 1;
+pub(super) const ACTIVE: u8 = 0;
+pub(super) const INACTIVE: u8 = 1;
 
 /// Pages of one batch of reclaim (`SWAP_CLUSTER_MAX`).
-const BATCH: u32 = 32;
+pub(super) const BATCH: u32 = 32;
 
 /// No shadow.
-const NONE: u64 = u64::MAX;
+pub(super) const NONE: u64 = u64::MAX;
+
+/// `inactive_is_low`: there may be `int_sqrt(10 · GiB)` active pages per inactive page, 1 below a
+/// GiB.
+pub(super) fn inactive_is_low(active: u64, inactive: u64) -> bool {
+    let gibibytes = (active + inactive) >> 18;
+    let ratio = if gibibytes > 0 { (10 * gibibytes).isqrt() } else { 1 };
+    inactive * ratio < active
+}
 
 /// The system's state.
 #[derive(Debug)]
@@ -50,14 +58,6 @@ impl LinuxLru {
         self.age += 1;
         self.referenced[page as usize] = false;
         self.lists.to_head(ACTIVE, page);
-    }
-
-    /// `inactive_is_low`: active may be `int_sqrt(10 · GiB)` times the inactive pages, 1 below a GiB.
-    fn inactive_is_low(&self) -> bool {
-        let (active, inactive) = (u64::from(self.lists.len(ACTIVE)), u64::from(self.lists.len(INACTIVE)));
-        let gibibytes = (active + inactive) >> 18;
-        let ratio = if gibibytes > 0 { (10 * gibibytes).isqrt() } else { 1 };
-        inactive * ratio < active
     }
 
     /// `shrink_active_list`: deactivates a batch; the reference bits are dropped.
@@ -137,7 +137,7 @@ impl System for LinuxLru {
     }
 
     fn direct(&mut self, machine: &mut Machine) -> u64 {
-        if self.inactive_is_low() {
+        if inactive_is_low(self.lists.len(ACTIVE).into(), self.lists.len(INACTIVE).into()) {
             self.shrink_active(machine);
         }
         self.shrink_inactive(machine);
