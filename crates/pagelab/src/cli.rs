@@ -14,7 +14,7 @@ use pagelab_experiment::declaration::closest;
 use crate::commands::{
     bisect_run, cachestat, catalogue, clock, compare, completions, convert, doctor, explain, export, fixture,
     gate, history, import, iostat, list, manual, memstat, mrc, need, policies, prstat, record, reduce,
-    reference, replay, report, reproduce, run, show, site, stat, top, trace, vmstat, wss,
+    reference, replay, report, reproduce, run, shadow, show, site, stat, top, trace, vmstat, wss,
 };
 use crate::context::Context;
 use crate::output;
@@ -170,7 +170,19 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ("Traces and simulation", &["trace", "replay", "mrc", "reduce", "convert"]),
     (
         "Live views",
-        &["top", "doctor", "vmstat", "memstat", "cachestat", "prstat", "iostat", "stat", "record", "fixture"],
+        &[
+            "top",
+            "doctor",
+            "vmstat",
+            "memstat",
+            "cachestat",
+            "shadow",
+            "prstat",
+            "iostat",
+            "stat",
+            "record",
+            "fixture",
+        ],
     ),
     ("Notebook", &["list", "show", "report", "site", "export", "import"]),
     ("Reference", &["experiments", "targets", "patterns", "policies", "explain", "completions", "man"]),
@@ -312,6 +324,8 @@ pub enum Command {
     Memstat(memstat::Arguments),
     /// Print hits and misses of the page cache, and the work of read-ahead
     Cachestat(cachestat::Arguments),
+    /// Simulate other memory sizes and policies on the live requests of the page cache
+    Shadow(shadow::Arguments),
     /// Print microstates of each process or thread: running, waiting for memory, sleeping
     Prstat(prstat::Arguments),
     /// Diagnose memory shortage; check whether this host is fit for benchmarking
@@ -388,6 +402,7 @@ fn perform(command: Command, context: &Context) -> Result<ExitCode> {
         Command::Iostat(arguments) => iostat::run(&arguments, context),
         Command::Memstat(arguments) => memstat::run(&arguments, context),
         Command::Cachestat(arguments) => cachestat::run(&arguments, context),
+        Command::Shadow(arguments) => shadow::run(&arguments, context),
         Command::Prstat(arguments) => prstat::run(&arguments, context),
         Command::Doctor(arguments) => doctor::run(&arguments, context),
         Command::Top(arguments) => top::run(&arguments, context),

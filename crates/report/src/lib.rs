@@ -15,6 +15,7 @@ pub mod need;
 pub mod page;
 pub mod portrait;
 pub mod runs;
+pub mod shadow;
 pub mod site;
 mod table;
 pub mod text;

@@ -31,6 +31,7 @@ pub mod report;
 pub mod reproduce;
 pub mod run;
 mod serve;
+pub mod shadow;
 pub mod show;
 pub mod site;
 pub mod stat;

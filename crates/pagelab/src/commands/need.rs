@@ -1,7 +1,7 @@
 //! `pagelab need PID | CGROUP | -- PROGRAM…`: how much memory a process, a container or a program
 //! needs.
 
-mod cgroup;
+pub mod cgroup;
 mod process;
 mod running;
 

@@ -75,7 +75,7 @@ enum Sizes {
 }
 
 /// A model that can be replayed to.
-enum Replayable {
+pub enum Replayable {
     Policy(PolicyKind),
     System(&'static SystemKind),
 }
@@ -97,7 +97,7 @@ struct Row {
 }
 
 /// `lru` is `model:lru`.
-fn model_target(text: &str) -> Result<TargetSpec, Refusal> {
+pub fn model_target(text: &str) -> Result<TargetSpec, Refusal> {
     let kinds = ["host", "kernel:", "model:"];
     let text = if kinds.iter().any(|kind| text.starts_with(kind)) {
         text.to_owned()
@@ -297,7 +297,11 @@ fn computed(stream: &StreamArguments, replay: &Replay) -> Result<Vec<Computed>> 
     models.into_iter().map(computed).collect()
 }
 
-fn model(target: &TargetSpec) -> Result<(String, Replayable)> {
+/// The model that a target names.
+///
+/// # Errors
+/// When it is none.
+pub fn model(target: &TargetSpec) -> Result<(String, Replayable)> {
     let TargetKind::Model(name) = &target.kind else {
         return Err(usage(format!(
             "--on {target}: a recorded stream can be replayed on models only\nhint: 'pagelab targets' lists them"

@@ -91,6 +91,7 @@ const OTHERS: &[&str] = &[
     // They need limits, BPF or a guest: tests on the machine look at them.
     "need",
     "cachestat",
+    "shadow",
     "gate",
 ];
 

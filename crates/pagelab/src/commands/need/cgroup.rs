@@ -36,20 +36,27 @@ const MAX_FOLDERS: usize = 100_000;
 /// # Errors
 /// When there is none, or several, or it has no memory controller.
 pub fn find(name: &str) -> Result<PathBuf> {
-    let mount = unified()?;
+    check(below(&unified()?, name)?)
+}
+
+/// The folder of the cgroup `name` below a mount.
+///
+/// # Errors
+/// When there is none, or several.
+pub fn below(mount: &Path, name: &str) -> Result<PathBuf> {
     let path = Path::new(name);
-    let below = path.strip_prefix(&mount).unwrap_or(path);
+    let below = path.strip_prefix(mount).unwrap_or(path);
     // As components, so that no slash ends it.
     let folder: PathBuf = mount.join(below.strip_prefix("/").unwrap_or(below)).components().collect();
     if folder.join("cgroup.procs").exists() {
-        return check(folder);
+        return Ok(folder);
     }
-    let found = named(&mount, name.trim_matches('/'));
+    let found = named(mount, name.trim_matches('/'));
     match &found[..] {
         [] => Err(usage(format!(
             "there is no cgroup '{name}'\nhint: systemd-cgls shows the names; a process is named by its number"
         ))),
-        [only] => check(only.clone()),
+        [only] => Ok(only.clone()),
         [first, second, ..] => Err(usage(format!(
             "{} cgroups are named '{name}', such as {} and {}\nhint: give the path",
             found.len(),
