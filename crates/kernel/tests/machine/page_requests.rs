@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use pagelab_counters::views::cachestat::{By, Counts};
 use pagelab_kernel::bpf::page_requests::PageRequests;
+use pagelab_kernel::bpf::page_requests::stream::{Kind, PageStream, file_number};
 use pagelab_kernel::content::Filler;
 use pagelab_kernel::region::{Region, forget, page_size, write_file};
 use pagelab_testing::{Need, ROOT, Test, tests};
@@ -25,6 +26,8 @@ pub fn tests() -> Vec<Test> {
         written_pages_are_hits_when_they_are_read: REQUESTS, DISK;
         every_owner_has_its_own: REQUESTS, DISK;
         misses_are_what_the_process_read_from_the_disk: REQUESTS, DISK;
+        the_stream_has_each_requested_page_in_order: REQUESTS, DISK;
+        the_stream_of_a_cgroup_has_no_requests_of_others: REQUESTS, DISK;
     }
 }
 
@@ -221,4 +224,52 @@ fn misses_are_what_the_process_read_from_the_disk() {
     read_all(&path, 128 << 10);
     let (cold, bytes) = (of(&mut requests, &path), bytes_read() - before);
     assert_eq!((cold.misses + cold.ahead) * page_size() as u64, bytes, "{cold:?}");
+}
+
+/// The pages of the file with events of a kind, in order.
+fn events(stream: &mut PageStream, file: &File, kind: Kind) -> Vec<u64> {
+    let number = file_number(&file.metadata().unwrap());
+    let mut found = Vec::new();
+    stream.drain(|event| {
+        if (event.device, event.inode) == number && event.kind == kind {
+            found.extend(event.pages);
+        }
+    });
+    found
+}
+
+fn the_stream_has_each_requested_page_in_order() {
+    let (_folder, _, file) = cold();
+    let mut stream = PageStream::start(None).unwrap();
+    let mut page = vec![0; page_size()];
+    let requested: Vec<u64> = (0..50).map(|n| n * 37 % PAGES as u64).collect();
+    for &index in &requested {
+        file.read_exact_at(&mut page, index * page_size() as u64).unwrap();
+    }
+    assert_eq!(events(&mut stream, &file, Kind::Requested), requested);
+    let mut whole = vec![0; PAGES * page_size()];
+    forget(&file).unwrap();
+    file.read_exact_at(&mut whole, 0).unwrap();
+    let read = events(&mut stream, &file, Kind::Read);
+    let mut sorted = read.clone();
+    sorted.sort_unstable();
+    sorted.dedup();
+    assert_eq!((read.len(), sorted), (PAGES, (0..PAGES as u64).collect()));
+    file.read_exact_at(&mut whole, 0).unwrap();
+    assert_eq!(events(&mut stream, &file, Kind::Requested), (0..PAGES as u64).collect::<Vec<_>>());
+    assert_eq!(stream.dropped(), 0);
+    let (counts, _) = stream.counts();
+    assert!(counts.misses + counts.ahead >= PAGES as u64 && counts.hits >= PAGES as u64, "{counts:?}");
+}
+
+fn the_stream_of_a_cgroup_has_no_requests_of_others() {
+    let (_folder, _, file) = cold();
+    let empty =
+        pagelab_kernel::hierarchy::mount().unwrap().join(format!("pagelab-test-{}", std::process::id()));
+    std::fs::create_dir(&empty).unwrap();
+    let mut stream = PageStream::start(Some(&empty)).unwrap();
+    std::fs::remove_dir(&empty).unwrap();
+    file.read_exact_at(&mut vec![0; PAGES * page_size()], 0).unwrap();
+    assert_eq!(events(&mut stream, &file, Kind::Requested), []);
+    assert_eq!(stream.counts().0.requests(), 0);
 }
