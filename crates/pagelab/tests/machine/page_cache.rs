@@ -21,6 +21,9 @@ pub fn tests() -> Vec<Test> {
         a_cold_read_is_no_hit_and_a_warm_one_is: REQUESTS;
         the_table_of_requests_suits_a_terminal: REQUESTS;
         requests_are_counted_on_other_kernels: KERNELS;
+        a_shadow_has_the_misses_of_the_program_and_records_them: REQUESTS;
+        a_shadow_ends_with_ctrl_c_and_prints: REQUESTS;
+        a_shadow_refuses_what_a_live_stream_cannot_tell: REQUESTS;
     }
 }
 
@@ -146,4 +149,48 @@ fn requests_are_counted_on_other_kernels() {
         let said = in_guest::perform(&image, 2, &[test]);
         assert!(said.contains("1 passed") && !said.contains("1 ignored"), "{}: {said}", image.display());
     }
+}
+
+fn a_shadow_has_the_misses_of_the_program_and_records_them() {
+    let lab = Lab::new();
+    let path = cached(&lab, "file", PAGES);
+    forget(&File::open(&path).unwrap()).unwrap();
+    let file = path.display();
+    let shadow = "shadow --memory 1G --on lru --on linux-lru --record reads.trace --json";
+    // grep reads the file twice, and finds nothing.
+    let found = lab.json(&format!("{shadow} -- grep -q nothing {file} {file}"));
+    let of = |key: &str| found[key].as_u64().unwrap();
+    assert!(of("requests") >= 2 * PAGES as u64, "{found}");
+    assert_eq!((of("lost"), of("left_out")), (0, 0));
+    let kernel = |key: &str| found["kernel"][key].as_u64().unwrap();
+    assert!(kernel("misses") + kernel("ahead") >= PAGES as u64 && kernel("hits") >= PAGES as u64, "{found}");
+    // A memory that holds everything has the compulsory misses alone.
+    for model in found["models"].as_array().unwrap() {
+        assert_eq!(model["misses"], found["compulsory"], "{found}");
+    }
+    assert!(found["compulsory"].as_f64().unwrap() >= PAGES as f64, "{found}");
+    let replayed = lab.json("replay reads.trace --on lru --memory 1G --json");
+    assert!(replayed["references"].as_u64().unwrap() >= of("requests"), "{replayed}");
+    lab.refuses("shadow --memory 1G --record reads.trace --for 1", 2, &["reads.trace exists", "--force"]);
+}
+
+fn a_shadow_ends_with_ctrl_c_and_prints() {
+    let lab = Lab::new();
+    let mut child = lab.begin("shadow --memory 1M,2M --on s3-fifo", Stdio::piped());
+    // It says when it has begun.
+    let mut begun = String::new();
+    BufReader::new(child.stderr.take().unwrap()).read_line(&mut begun).unwrap();
+    assert!(begun.contains("observing"), "{begun}");
+    std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let mut text = String::new();
+    child.stdout.take().unwrap().read_to_string(&mut text).unwrap();
+    assert!(child.wait().unwrap().success());
+    assert!(text.contains("the kernel had") && text.contains("2 MiB") && text.contains("s3-fifo"), "{text}");
+}
+
+fn a_shadow_refuses_what_a_live_stream_cannot_tell() {
+    let lab = Lab::new();
+    lab.refuses("shadow --memory 1G --on opt --for 1", 2, &["needs the future", "replay FILE --on opt"]);
+    lab.refuses("shadow --memory 1M --sample 1/100 --for 1", 2, &["fewer than 100 simulated pages"]);
+    lab.refuses("shadow --memory 1G --cgroup no-such-cgroup --for 1", 2, &["no cgroup 'no-such-cgroup'"]);
 }
