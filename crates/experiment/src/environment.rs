@@ -53,6 +53,7 @@ environment! {
     GUEST_QEMU = "guest.qemu", "the version of QEMU";
     GUEST_PROGRAMS = "guest.programs", "the programs that the guest runs: its root, or how many files it was given";
     GUEST_CORE = "guest.core", "the modelled caches and TLBs of trace=cache";
+    EVICTIONS_INTERVAL = "evictions.interval", "references between two reads of the page table for --evictions";
     MODEL_NAME = "model.name", "the simulator";
     MODEL_FRAMES = "model.frames", "its frames";
     MODEL_POLICY = "model.policy", "its policy, with every parameter";

@@ -37,6 +37,24 @@ impl Snapshot {
         self.present.flags()
     }
 
+    /// Whether this page is present.
+    pub fn is_present(&self, page: usize) -> bool {
+        self.present.words[page / 64] >> (page % 64) & 1 != 0
+    }
+
+    /// Takes note that this page is present.
+    pub fn put_present(&mut self, page: usize) {
+        self.present.put(page, true);
+    }
+
+    /// The pages that were present in `before` and are not here, ascending.
+    pub fn gone_since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = usize> + 'a {
+        let words = before.present.words.iter().zip(&self.present.words).map(|(before, now)| before & !now);
+        words.enumerate().flat_map(|(at, word)| {
+            (0..64).filter(move |bit| word >> bit & 1 != 0).map(move |bit| at * 64 + bit)
+        })
+    }
+
     /// Whether each page is in swap.
     pub fn swapped(&self) -> impl Iterator<Item = bool> {
         self.swapped.flags()
@@ -157,6 +175,15 @@ mod tests {
         region.populate(|_, _| {});
         reader.read(&region, &mut snapshot).unwrap();
         assert!(snapshot.present().all(|flag| flag));
+    }
+
+    #[test]
+    fn pages_that_left_are_those_of_the_first_snapshot_alone() {
+        let (mut before, mut after) = (Snapshot::new(200), Snapshot::new(200));
+        [0, 63, 64, 77, 199].into_iter().for_each(|page| before.put_present(page));
+        [63, 77, 150].into_iter().for_each(|page| after.put_present(page));
+        assert_eq!(after.gone_since(&before).collect::<Vec<_>>(), [0, 64, 199]);
+        assert!(after.is_present(77) && !after.is_present(199));
     }
 
     #[test]

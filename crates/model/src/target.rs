@@ -31,6 +31,7 @@ use crate::paging::costs;
 use crate::paging::machine::Tally;
 use crate::paging::{Costs, Machine, OutOfMemory, System};
 use crate::parameter::{self, Declared, Parts};
+use crate::policy::opt::Opt;
 use crate::policy::{Policy, PolicyKind};
 use crate::published::{PUBLISHED, Published};
 use crate::systems::{Configuration, SystemKind};
@@ -295,6 +296,11 @@ impl PagingModel {
                 "use mapanon, or a policy such as model:lru",
             ));
         }
+        if paging.evictions && !self.names_pages() {
+            let what = What::Parameter("evictions".to_owned());
+            let why = "does not know which pages are in memory";
+            return Err(Unsupported::new(target, what, why, "use another policy, such as model:lru"));
+        }
         if paging.sample != 1 {
             let what = What::Parameter("sample".to_owned());
             return Err(Unsupported::new(target, what, "times every reference, at no cost", "leave it out"));
@@ -319,6 +325,14 @@ impl PagingModel {
             ));
         }
         Ok(())
+    }
+
+    /// Whether it knows which pages are in memory.
+    fn names_pages(&self) -> bool {
+        match &self.pager {
+            Pager::Policy(kind) => kind.needs_future() || kind.build(1, 1, None).contains(0).is_some(),
+            Pager::System(_) => true,
+        }
     }
 
     fn unmodelled(&self, experiment: &Experiment) -> Unsupported {
@@ -398,9 +412,13 @@ impl PagingModel {
                     true => Some(future(paging.opening(pages, populated), stream()?, recorder)?),
                     false => None,
                 };
-                let mut policy = kind.build(pages, frames, future.as_ref());
+                let mut policy = match &future {
+                    Some(future) if paging.evictions => Box::new(Opt::naming(pages, frames, future)),
+                    future => kind.build(pages, frames, future.as_ref()),
+                };
                 let mut player = PolicyPlayer {
                     pages,
+                    residents: None,
                     populated,
                     policy: policy.as_mut(),
                     costs: self.costs,
@@ -474,6 +492,8 @@ fn no_memory(error: &OutOfMemory) -> Box<Failure> {
 
 struct PolicyPlayer<'a> {
     pages: u32,
+    /// Where evictions are noted: the pages that were resident before the last reference.
+    residents: Option<Residents>,
     populated: bool,
     policy: &'a mut (dyn Policy + 'a),
     costs: Costs,
@@ -501,6 +521,9 @@ impl Player for PolicyPlayer<'_> {
             self.tally.system += self.costs.major;
             self.tally.waited += self.costs.seek + self.costs.transfer;
             let time = self.costs.hit + self.costs.major + self.costs.seek + self.costs.transfer;
+            if let Some(residents) = &mut self.residents {
+                residents.miss(page);
+            }
             Access { time, met: Met::Major }
         };
         self.time += access.time;
@@ -523,11 +546,54 @@ impl Player for PolicyPlayer<'_> {
         self.policy.resident() as u64
     }
 
+    fn note_evictions(&mut self) {
+        let policy = &self.policy;
+        let list = (0..self.pages).filter(|&page| policy.contains(page) == Some(true));
+        self.residents = Some(Residents { list: list.collect(), next: 0 });
+    }
+
+    fn evicted(&mut self, gone: &mut dyn FnMut(u32)) {
+        if let Some(residents) = &mut self.residents {
+            residents.leave(self.policy.resident(), |page| self.policy.contains(page), gone);
+        }
+    }
+
     fn map(&self) -> Option<(PageSet, PageSet)> {
         let present: Option<Vec<bool>> = (0..self.pages).map(|page| self.policy.contains(page)).collect();
         let present = present?;
         let swapped = PageSet::from_flags(present.iter().map(|&inside| self.populated && !inside));
         Some((PageSet::from_flags(present), swapped))
+    }
+}
+
+/// The resident pages of a policy, in no order, to find those that it evicts: a policy does not
+/// name them.
+struct Residents {
+    list: Vec<u32>,
+    /// Where the search goes on.
+    next: usize,
+}
+
+impl Residents {
+    /// This page came in.
+    fn miss(&mut self, page: u32) {
+        self.list.push(page);
+    }
+
+    /// Of more than `left` pages finds those that are not resident any more.
+    fn leave(&mut self, left: usize, contains: impl Fn(u32) -> Option<bool>, gone: &mut dyn FnMut(u32)) {
+        let mut looks = 0;
+        while self.list.len() > left && looks <= self.list.len() {
+            self.next = if self.next < self.list.len() { self.next } else { 0 };
+            let page = self.list[self.next];
+            if contains(page) == Some(true) {
+                self.next += 1;
+                looks += 1;
+            } else {
+                self.list.swap_remove(self.next);
+                gone(page);
+            }
+        }
     }
 }
 
@@ -541,6 +607,14 @@ struct SystemPlayer<'a> {
 impl Player for SystemPlayer<'_> {
     fn populate(&mut self, page: u32) -> Result<(), Box<Failure>> {
         self.machine.reference(self.system, page, true).map(|_| ()).map_err(|e| no_memory(&e))
+    }
+
+    fn note_evictions(&mut self) {
+        self.machine.note_unmapped();
+    }
+
+    fn evicted(&mut self, gone: &mut dyn FnMut(u32)) {
+        self.machine.unmapped().for_each(gone);
     }
 
     fn begin(&mut self) -> Result<(), Box<Failure>> {

@@ -153,6 +153,10 @@ impl Pager {
             let what = What::Parameter("sample".to_owned());
             return refuse(what, "times every reference", "leave it out");
         }
+        if paging.evictions {
+            let what = What::Parameter("evictions".to_owned());
+            return refuse(what, "logs no evictions", "run it on host, or on the model of the policy");
+        }
         if paging.content != Content::default() {
             let what = What::Parameter("content".to_owned());
             return refuse(what, "has only one content for pages", "leave it out, or run it on host");

@@ -142,7 +142,10 @@ experiments! {
     /// References to one mapping of a file, each timed
     #[command(
         before_help = "Examples:\n  pagelab run mapfile --pattern uniform --memory 128M\n  pagelab run mapfile --touch write --name dirty-pages\n  pagelab run mapfile --touch word --writes 5% --syncs 10 --memory 64M\n",
-        mut_args(|option| if option.get_id() == "backing" { option.hide(true) } else { option })
+        mut_args(|option| match option.get_id().as_str() {
+            "backing" | "evictions" => option.hide(true),
+            _ => option,
+        })
     )]
     Mapfile(Paging as paging::file),
     /// Throughput against active virtual memory, and its knees (Irlam 1990)

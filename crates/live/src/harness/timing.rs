@@ -51,6 +51,8 @@ pub struct Tally {
     pub interrupted: (u64, u64),
     /// Of references of which some write, those that do, whatever they met.
     pub writes: Distribution,
+    /// Where asked for: which references of the last call of [`references`] faulted, by their place.
+    pub faulted: Option<Vec<u32>>,
     last: Usage,
 }
 
@@ -66,10 +68,15 @@ pub struct Timed {
 }
 
 impl Tally {
+    /// An empty one that names the references that faulted, of at most `references` in a call.
+    pub fn naming_faults(references: usize) -> Self {
+        Self { faulted: Some(Vec::with_capacity(references)), ..Self::default() }
+    }
+
     /// Reads the fault counters for a reference that took `nanoseconds`, and records it.
     #[cold]
     #[inline(never)]
-    pub(super) fn classify(&mut self, nanoseconds: u64) {
+    pub(super) fn classify(&mut self, nanoseconds: u64) -> Kind {
         let now = rusage::thread();
         let kind = Kind::of(now - self.last);
         self.last = now;
@@ -78,6 +85,16 @@ impl Tally {
             self.interrupted.0 += 1;
             self.interrupted.1 += nanoseconds;
         }
+        kind
+    }
+}
+
+impl Timed {
+    /// Both, one after the other.
+    pub fn add(&mut self, next: &Self) {
+        self.sum += next.sum;
+        self.max = self.max.max(next.max);
+        self.usage += next.usage;
     }
 }
 
@@ -101,7 +118,7 @@ pub fn references<T: Touch, C: Clock, D: Doubt>(
     tally.last = start;
     doubt.arm();
     let mut before = clock.now();
-    for &reference in pages {
+    for (place, &reference) in pages.iter().enumerate() {
         let (page, write) = T::parted(reference);
         // SAFETY: the page lies within the region (checked above), which is readable, writable,
         // aligned to a page, and to which no reference exists.
@@ -116,7 +133,10 @@ pub fn references<T: Touch, C: Clock, D: Doubt>(
         if doubt.is(nanoseconds) {
             slow_sum += nanoseconds;
             slow_max = slow_max.max(nanoseconds);
-            tally.classify(nanoseconds);
+            let kind = tally.classify(nanoseconds);
+            if let (Some(faulted), Kind::Minor | Kind::Major) = (&mut tally.faulted, kind) {
+                faulted.push(place as u32);
+            }
             doubt.arm();
             before = clock.now();
         } else {

@@ -93,6 +93,8 @@ pub struct Machine {
     periodic_at: u64,
     /// Processor time used by reclaim since it was last charged.
     work: u64,
+    /// Where asked for: the pages that were unmapped since they were last taken.
+    unmapped: Option<Vec<u32>>,
 }
 
 impl Machine {
@@ -120,6 +122,7 @@ impl Machine {
             daemon_at: 0,
             periodic_at: u64::MAX,
             work: 0,
+            unmapped: None,
         }
     }
 
@@ -220,6 +223,19 @@ impl Machine {
     pub fn unmap(&mut self, page: u32) {
         debug_assert!(self.mapped(page));
         self.set(page, MAPPED | YOUNG, false);
+        if let Some(unmapped) = &mut self.unmapped {
+            unmapped.push(page);
+        }
+    }
+
+    /// Notes from now on which pages are taken out of the page table.
+    pub fn note_unmapped(&mut self) {
+        self.unmapped = Some(Vec::new());
+    }
+
+    /// Takes the pages that were taken out of the page table since the last call, in their order.
+    pub fn unmapped(&mut self) -> impl Iterator<Item = u32> + '_ {
+        self.unmapped.iter_mut().flat_map(|list| list.drain(..))
     }
 
     /// Starts the output of a dirty page to the next free slot.

@@ -114,13 +114,16 @@ impl Opt<'_> {
     }
 }
 
-impl Policy for Opt<'_> {
+impl Opt<'_> {
+    /// References a page of one that [names](Self::naming) its pages: whether it was resident, and
+    /// the page that was evicted for it.
+    ///
     /// # Panics
     /// After the end of the stream.
-    fn reference(&mut self, page: u32) -> bool {
+    pub fn reference_naming(&mut self, page: u32) -> (bool, Option<u32>) {
         let time = self.now as u32;
         let step = self.step();
-        let Some(names) = &mut self.names else { return step.is_ok() };
+        let Some(names) = &mut self.names else { return (step.is_ok(), None) };
         names.due.remove(&time);
         let gone = match step {
             Ok(()) | Err(Victim::None) => None,
@@ -135,7 +138,15 @@ impl Policy for Opt<'_> {
             NEVER => names.dead.push(page),
             next => drop(names.due.insert(next, page)),
         }
-        step.is_ok()
+        (step.is_ok(), gone)
+    }
+}
+
+impl Policy for Opt<'_> {
+    /// # Panics
+    /// After the end of the stream.
+    fn reference(&mut self, page: u32) -> bool {
+        self.reference_naming(page).0
     }
 
     fn misses(&mut self, references: &[u32]) -> u64 {

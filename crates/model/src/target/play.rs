@@ -1,7 +1,9 @@
 //! Plays the references of `mapanon` and `mapfile` to whoever answers each, and observes: the one way for models and for
 //! memory that a model's policy pages.
 
-use pagelab_experiment::build::{Distribution, Figure, KINDS, Window, Windows, access_metrics, metrics};
+use pagelab_experiment::build::{
+    Distribution, EvictionLog, Figure, KINDS, Window, Windows, access_metrics, metrics,
+};
 use pagelab_experiment::experiments::Paging;
 use pagelab_experiment::metrics;
 use pagelab_experiment::observation::{Histogram, PageSet, PageSnapshot};
@@ -70,6 +72,12 @@ pub trait Player {
 
     /// Which pages are present and which are in swap, where that is known.
     fn map(&self) -> Option<(PageSet, PageSet)>;
+
+    /// Begins to note which pages leave.
+    fn note_evictions(&mut self) {}
+
+    /// Gives the pages that left in the last reference, in any order, where that is noted.
+    fn evicted(&mut self, _gone: &mut dyn FnMut(u32)) {}
 
     /// Where the time went.
     fn times(&self) -> Vec<Figure> {
@@ -141,6 +149,10 @@ pub fn play(
     let mut most_present = player.present();
     let total = blocks.left() as usize;
     snapshot(player, 0, &count, &last, recorder)?;
+    let mut evictions = paging.evictions.then(EvictionLog::new);
+    if evictions.is_some() {
+        player.note_evictions();
+    }
     let mut snapshots = 1;
     let mut done = 0;
     for window in 1..=WINDOW_COUNT.min(total) {
@@ -155,6 +167,9 @@ pub fn play(
                 done += 1;
                 count[page as usize] += 1;
                 last[page as usize] = done as u32;
+                if let Some(log) = &mut evictions {
+                    player.evicted(&mut |gone| log.add(done as u32, gone));
+                }
             }
             recorder.progress("references", done as u64, total as u64);
             if recorder.interrupted() {
@@ -181,6 +196,8 @@ pub fn play(
         }
     }
     recorder.observe(Observation::Table(windows.table()))?;
+    // A model is watched after every reference.
+    evictions.map_or(Ok(()), |log| log.record(1, recorder))?;
     let kinds = std::array::from_fn(|kind| kinds[kind].histogram(KINDS[kind]));
     for kind in &kinds {
         recorder.observe(Observation::Histogram(kind.clone()))?;

@@ -177,6 +177,11 @@ metrics! {
         "The growth of pswpout less zswap.writeback. zswap rejects pages while its pool is full, \
          until it falls to zswap.accept-threshold-percent of its limit. Some kernels also reject \
          incompressible pages. Missing before Linux 6.8.";
+    EVICTIONS = "evictions", Pages, Count, Lower,
+        "mapanon --evictions: pages that left the page table during the references",
+        "A page that left and came back several times counts each time. On a kernel, pages leave \
+         the page table before they leave memory: a page can return from the swap cache by a \
+         minor fault.";
     PAGES_PRESENT = "pages.present", Pages, Max, Neither,
         "maximum number of pages of the mapping in memory at any snapshot: its real number of \
          frames",

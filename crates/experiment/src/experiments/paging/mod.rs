@@ -16,6 +16,7 @@ use super::declaration::{
     Contradiction, Declaration, Dishonoured, FAULT, Feature, Footprint, HIT, Load, USUAL_LIMIT,
 };
 use super::{Content, Draws, Share};
+use crate::build::EvictionLog;
 use crate::declaration::{declared, words};
 use crate::metrics::{ACCESS_HIT_P50, ACCESS_MAJOR_P50, ACCESS_MEAN, FAULTS_MAJOR, MetricId};
 use crate::setting::{Limit, Mode, Setting, Value};
@@ -44,6 +45,10 @@ tables! {
         SIZE = "size", Bytes, "the size";
         FIRST = "pages.first", Pages, "pages in such folios before the first reference";
         LAST = "pages.last", Pages, "pages in such folios after the last reference";
+    }
+    evictions = "evictions", "eviction of a page, of runs with --evictions" {
+        REFERENCE = "reference", Count, "references made when the page was first known to be gone";
+        PAGE = "page", Count, "the page of the mapping, from 0";
     }
     writeback = "writeback", "sample of dirty and writeback bytes, of runs with writes" {
         REFERENCE = "reference", Count, "the last reference before the sample";
@@ -125,6 +130,9 @@ pub struct Paging {
     /// (hugetlb)
     #[arg(long, value_enum, default_value = "anon")]
     pub backing: Backing,
+    /// Log each page that leaves memory, and judge its eviction against OPT and other policies
+    #[arg(long)]
+    pub evictions: bool,
 }
 declared!(Paging);
 
@@ -233,6 +241,27 @@ impl Declaration for Mapped<'_> {
         if *backing == Backing::File && paging.backing != Backing::Anonymous {
             return Some(("backing", "is the file in mapfile", "use mapanon"));
         }
+        if paging.evictions && *backing != Backing::Anonymous {
+            return Some((
+                "evictions",
+                "logs evictions of private anonymous memory only",
+                "use mapanon --backing anon",
+            ));
+        }
+        if paging.evictions && paging.writes.is_mixed() {
+            return Some((
+                "evictions",
+                "cannot tell a fault of a first write from a return to memory",
+                "use --touch write, or leave out --writes",
+            ));
+        }
+        if paging.evictions && paging.sample != 1 {
+            return Some((
+                "evictions",
+                "needs the fault counters after every reference",
+                "leave out --sample",
+            ));
+        }
         if syncs && *backing != Backing::File {
             return Some(("syncs", "has no file to bring to the disk in mapanon", "use mapfile"));
         }
@@ -276,6 +305,9 @@ impl Declaration for Mapped<'_> {
                 "sets transparent huge pages for anonymous memory only",
                 "leave it out, or use --backing anon",
             ),
+            (_, Value::Thp(thp)) if self.0.evictions && thp.modes().any(|mode| mode != Mode::Never) => {
+                ("logs evictions of base pages only", "use --thp never, or leave out --evictions")
+            }
             _ => return Ok(()),
         };
         Err((why.to_owned(), remedy.to_owned()))
@@ -297,7 +329,9 @@ impl Declaration for Mapped<'_> {
         const MAPS: u64 = 16 * 16;
         const READ_BACK: u64 = 1 << 30;
         let pages = self.0.pages;
-        pages.saturating_mul(A_PAGE).saturating_add(pages.saturating_mul(MAPS).min(READ_BACK))
+        let log = if self.0.evictions { EvictionLog::BYTES } else { 0 };
+        log.saturating_add(pages.saturating_mul(A_PAGE))
+            .saturating_add(pages.saturating_mul(MAPS).min(READ_BACK))
     }
 
     fn seconds(&self, limit: Option<u64>, page_size: u64) -> Option<f64> {

@@ -32,6 +32,7 @@
 
 mod compressed;
 pub mod counted;
+mod evictions;
 mod feed;
 mod output;
 mod plan;
@@ -54,6 +55,7 @@ use rustix::mm::{MlockAllFlags, mlockall};
 
 use self::compressed::{Compressed, Flow};
 use self::counted::Counted;
+use self::evictions::Evictions;
 use self::feed::{Feed, Marked};
 use self::output::Output;
 use self::plan::Plan;
@@ -195,7 +197,7 @@ impl Task<'_> {
         self.warm::<T>(&region);
         measuring.run::<T>(&region, &mut feed, recorder)?;
         drop(feed);
-        let Measuring { seen, harness, mut output, .. } = measuring;
+        let Measuring { seen, harness, mut output, evictions, .. } = measuring;
         let measured = harness.finish();
         if let Some((output, _)) = &mut output {
             output.end();
@@ -217,6 +219,7 @@ impl Task<'_> {
         if let Some((output, _)) = output {
             output.report(recorder)?;
         }
+        evictions.map_or(Ok(()), |evictions| evictions.report(recorder))?;
         compressed.report(recorder)?;
         if self.backing != Backing::File {
             huge.report(recorder)?;
@@ -346,6 +349,8 @@ struct Measuring<'a, C, D> {
     reads_ahead: bool,
     /// What becomes of what is written, and the file, where references write one.
     output: Option<(Output, &'a File)>,
+    /// Where asked for: which pages left.
+    evictions: Option<Evictions>,
     seen: RawResult,
 }
 
@@ -362,8 +367,11 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
     ) -> Result<Self> {
         let written = file.filter(|_| !task.paging.write_share().is_none());
         let output = written.map(|file| (Output::open(task.context, plan, task.paging.syncs), file));
+        let evictions = task.paging.evictions.then(|| Evictions::new(task.paging, pages));
+        let faulted = evictions.as_ref().map(Evictions::interval);
         Ok(Self {
             output,
+            evictions,
             clock,
             doubt,
             plan,
@@ -380,7 +388,7 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
             },
             reads_ahead: task.backing == Backing::File,
             seen: RawResult {
-                tally: Tally::default(),
+                tally: faulted.map_or_else(Tally::default, Tally::naming_faults),
                 interruptions: D::INTERRUPTIONS,
                 every: sampling.0,
                 pages: pages as u32,
@@ -397,16 +405,19 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
     fn run<T: Touch>(&mut self, region: &Region, feed: &mut Feed, recorder: &mut dyn Recorder) -> Result<()> {
         let Self { clock, doubt, sampling: (every, rng), plan, harness, resident, others, .. } = self;
         let (reader, reads_ahead, seen) = (&mut self.reader, self.reads_ahead, &mut self.seen);
-        let output = &mut self.output;
+        let (output, evictions) = (&mut self.output, &mut self.evictions);
         let mut taken = 0;
-        let mut snapshot = |window: usize, seen: &mut RawResult| -> Result<()> {
+        let mut snapshot = |window: usize, reader: &mut SnapshotReader, seen: &mut RawResult| -> Result<()> {
             if plan.snapshot_after(window) {
                 reader.read(region, &mut seen.snapshots[taken]).map_err(failed("reading the page map"))?;
                 taken += 1;
             }
             Ok(())
         };
-        snapshot(0, seen)?;
+        snapshot(0, reader, seen)?;
+        if let Some(evictions) = evictions {
+            evictions.begin(&seen.snapshots[0]);
+        }
         if let Some((output, _)) = output {
             output.begin();
         }
@@ -417,9 +428,22 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
         for window in 1..=plan.windows() {
             let part = feed.window(plan, window)?;
             let tally = &mut seen.tally;
-            let timed = match *every {
-                1 => timing::references::<T, C, D>(clock, doubt, region, part, tally),
-                every => timing::sampled::<T, C, D>(clock, doubt, region, part, (every, rng), tally),
+            let timed = match (&mut *evictions, *every) {
+                (Some(evictions), _) => {
+                    let (mut timed, mut rest) = (Timed::default(), part);
+                    while !rest.is_empty() {
+                        let (made, later) = rest.split_at(evictions.left().min(rest.len()));
+                        timed.add(&timing::references::<T, C, D>(clock, doubt, region, made, tally));
+                        let last = window == plan.windows() && later.is_empty();
+                        let faulted = tally.faulted.as_deref().unwrap_or_default();
+                        evictions.made(made, faulted, last, reader, region)?;
+                        tally.faulted.iter_mut().for_each(Vec::clear);
+                        rest = later;
+                    }
+                    timed
+                }
+                (None, 1) => timing::references::<T, C, D>(clock, doubt, region, part, tally),
+                (None, every) => timing::sampled::<T, C, D>(clock, doubt, region, part, (every, rng), tally),
             };
             seen.wall = Monotonic.now() - begun;
             let faulted = timed.usage.minor + timed.usage.major > 0 && !reads_ahead;
@@ -438,7 +462,7 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
                 swap,
                 present: present.zip(*others).map(|(all, others)| all.saturating_sub(others)),
             });
-            snapshot(window, seen)?;
+            snapshot(window, reader, seen)?;
             if let Some((output, file)) = output {
                 output.sync(file, plan, window)?;
             }

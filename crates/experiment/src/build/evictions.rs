@@ -1,0 +1,85 @@
+//! The log of evictions, which a kernel's run and a model's record alike.
+
+use std::collections::BTreeMap;
+
+use super::{Sheet, metric};
+use crate::environment;
+use crate::failure::Failure;
+use crate::metrics::EVICTIONS;
+use crate::observation::Observation;
+use crate::recorder::Recorder;
+use crate::tables::evictions;
+
+/// Evictions in the order in which they became known. It keeps the first [`Self::MAX_ROWS`] of them
+/// and counts all.
+#[derive(Debug)]
+pub struct EvictionLog {
+    rows: Vec<(u32, u32)>,
+    count: u64,
+}
+
+impl EvictionLog {
+    /// The maximum number of evictions that a log keeps.
+    pub const MAX_ROWS: usize = 1 << 18;
+
+    /// The bytes of a full log and of its table.
+    pub(crate) const BYTES: u64 = Self::MAX_ROWS as u64 * (8 + 2 * 16);
+
+    /// An empty log with room for all its rows, so that it never allocates.
+    pub fn new() -> Self {
+        Self { rows: Vec::with_capacity(Self::MAX_ROWS), count: 0 }
+    }
+
+    /// Adds an eviction: `page` was gone after `references` references.
+    pub fn add(&mut self, references: u32, page: u32) {
+        self.count += 1;
+        if self.rows.len() < Self::MAX_ROWS {
+            self.rows.push((references, page));
+        }
+    }
+
+    /// Evictions so far, also those beyond the rows.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Records the table, the count, and the references between two looks (`interval`).
+    ///
+    /// # Errors
+    /// When they cannot be kept.
+    pub fn record(self, interval: u32, recorder: &mut dyn Recorder) -> Result<(), Failure> {
+        let entry = (environment::EVICTIONS_INTERVAL.to_owned(), interval.to_string());
+        recorder.observe(Observation::Environment(BTreeMap::from([entry])))?;
+        metric(recorder, EVICTIONS, Some(self.count as f64))?;
+        let mut sheet = Sheet::new(evictions::TABLE);
+        for (references, page) in self.rows {
+            sheet.row([Some(f64::from(references)), Some(f64::from(page))]);
+        }
+        sheet.record(recorder)
+    }
+}
+
+impl Default for EvictionLog {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Observations;
+
+    #[test]
+    fn a_full_log_counts_on() {
+        let mut log = EvictionLog::new();
+        let all = EvictionLog::MAX_ROWS as u32 + 5;
+        (0..all).for_each(|n| log.add(n, 7));
+        let mut seen = Observations::default();
+        log.record(9, &mut seen).unwrap();
+        assert_eq!(seen.metric(EVICTIONS), Some(f64::from(all)));
+        let table = seen.table(evictions::TABLE).unwrap();
+        assert_eq!(table.numbers(evictions::PAGE).unwrap().len(), EvictionLog::MAX_ROWS);
+        assert_eq!(seen.environment[environment::EVICTIONS_INTERVAL], "9");
+    }
+}
