@@ -6,6 +6,7 @@ use pagelab_experiment::observation::Unit;
 use pagelab_experiment::{MetricId, Outcome, Run, Size, TableId};
 use serde::Serialize;
 
+use crate::evictions::Judgement;
 use crate::stats::median;
 use crate::vmtest::Knee;
 
@@ -182,6 +183,11 @@ pub enum What {
     Writeback,
     /// What went through zswap, and what of it was written back to the swap behind it.
     Zswap,
+    /// Each eviction against OPT and against models.
+    Evictions {
+        /// What was judged.
+        judgement: Box<Judgement>,
+    },
     /// The major faults beside LRU's and OPT's on the same stream.
     Regret,
     /// The time of a read against active virtual memory.

@@ -6,6 +6,7 @@ pub mod change_points;
 pub mod comparison;
 pub mod costs;
 pub mod curves;
+pub mod evictions;
 pub mod figure;
 pub mod finding;
 pub mod findings;

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use pagelab_analysis::finding::Finding;
 use pagelab_analysis::findings::Assessment;
 use pagelab_analysis::groups;
 use pagelab_report::{comparisons, findings, ladder, runs};
@@ -41,10 +42,7 @@ pub fn print(assessment: &Assessment, detail: Detail, page: Option<&Path>, conte
     } else {
         text(&runs::verdict(found, &context.style));
     }
-    for table in found.iter().filter_map(findings::table) {
-        say!();
-        text(&table.terminal(&context.style));
-    }
+    print_tables(found, context);
     if detail == Detail::Full && experiments > 1 {
         say!("\nDetails of a run: pagelab show NAME. Compare two: pagelab compare NAME NAME.");
     }
@@ -59,6 +57,14 @@ pub fn print(assessment: &Assessment, detail: Detail, page: Option<&Path>, conte
     if let Some(page) = page {
         let full = page.canonicalize().unwrap_or_else(|_| page.to_owned());
         say!("Plots: {}", full.display());
+    }
+}
+
+/// Prints the tables of findings.
+pub fn print_tables(found: &[Finding], context: &Context) {
+    for table in found.iter().flat_map(findings::tables) {
+        say!();
+        text(&table.terminal(&context.style));
     }
 }
 

@@ -2,6 +2,7 @@
 //! it.
 
 mod clock;
+mod evictions;
 mod mapping;
 mod memory;
 mod on_models;
@@ -29,6 +30,7 @@ pub fn text(finding: &Finding) -> String {
         What::HugePages => mapping::huge_pages(finding),
         What::Writeback => mapping::writeback(finding),
         What::Zswap => mapping::zswap(finding),
+        What::Evictions { judgement } => evictions::sentence(finding, judgement),
         What::Regret => mapping::regret(finding),
         What::ReadTime { knees } => reads::read_time(finding, knees.as_deref()),
         What::ForkRate { copies, exec, top_function } => {
@@ -161,9 +163,10 @@ pub(crate) fn spread(figure: &Figure) -> Option<String> {
     }
 }
 
-/// The table of a finding that has one.
-pub fn table(finding: &Finding) -> Option<TextTable> {
-    limits(finding).or_else(|| on_models::table(finding))
+/// The tables of a finding that has some.
+pub fn tables(finding: &Finding) -> Vec<TextTable> {
+    let one = limits(finding).or_else(|| on_models::table(finding));
+    one.into_iter().chain(evictions::tables(finding)).collect()
 }
 
 /// What became of a repetition that does not count.

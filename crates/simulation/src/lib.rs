@@ -10,6 +10,7 @@ pub mod chunks;
 pub mod cost;
 pub mod feed;
 pub mod live;
+pub mod memory;
 pub mod opening;
 pub mod piece;
 pub mod records;

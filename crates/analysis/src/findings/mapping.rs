@@ -200,6 +200,26 @@ pub fn regret(run: &Run) -> Option<Finding> {
     Some(Finding::new(run, What::Regret, list, evidence))
 }
 
+/// How each eviction of a run compares with OPT's; nothing for runs without a log.
+pub fn evictions(run: &Run) -> Option<Finding> {
+    let judgement = crate::evictions::of_run(run).ok()??;
+    let evictions = Figure::of(run, metrics::EVICTIONS)?;
+    let share = |name: &str, value: f64| {
+        let known = value.is_finite() && judgement.evictions > 0;
+        known.then(|| Figure::derived(name, Unit::Share, Statistic::Share, value, 1))
+    };
+    let all = judgement.evictions.max(1) as f64;
+    let likest = judgement.similar.first();
+    let mut list = vec![evictions];
+    list.extend(share("opt.kept", judgement.kept_by_opt as f64 / all));
+    list.extend(share("age.rank", judgement.rank / 100.0));
+    list.extend(likest.and_then(|likest| share("jaccard", likest.jaccard)));
+    let mut evidence = vec![Evidence::Table(tables::evictions::TABLE), Evidence::Model("opt".into())];
+    evidence.extend(likest.map(|likest| Evidence::Model(likest.model.into())));
+    let what = What::Evictions { judgement: Box::new(judgement) };
+    Some(Finding::new(run, what, list, evidence))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -41,6 +41,7 @@ pub fn assess<'a>(runs: &[&'a Run]) -> Assessment<'a> {
     findings.extend(runs.iter().filter_map(|run| mapping::writeback(run)));
     findings.extend(runs.iter().filter_map(|run| mapping::zswap(run)));
     findings.extend(runs.iter().filter_map(|run| mapping::regret(run)));
+    findings.extend(runs.iter().filter_map(|run| mapping::evictions(run)));
     findings.extend(groups(runs).iter().filter_map(|group| programs::on_models(group)));
     findings.extend(spoiling(runs));
     let ladder = if groups(runs).len() > 1 { ladder::of_runs(runs) } else { Vec::new() };

@@ -44,5 +44,6 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     }
     text(&(runs::terminal(&run, arguments.all, &context.style) + "\n"));
     text(&runs::verdict(&assessment.findings, &context.style));
+    summary::print_tables(&assessment.findings, context);
     Ok(ExitCode::SUCCESS)
 }

@@ -8,6 +8,7 @@ mod bars;
 mod caches;
 mod contents;
 pub(crate) mod curve;
+mod evictions;
 mod figures;
 pub(crate) mod flame;
 mod forest;
@@ -109,7 +110,8 @@ pub(crate) fn page_in(assessment: &Assessment, place: &Place, room: Option<usize
             }
             (overview::ladder(&assessment.ladder, contents))
             (verdict)
-            @for table in assessment.findings.iter().filter_map(findings::table) { (tables::text(&table, contents)) }
+            (contents.plots(&evictions::plots(&assessment.findings)))
+            @for table in assessment.findings.iter().flat_map(findings::tables) { (tables::text(&table, contents)) }
             @for group in &groups { (section(group, groups.len() > 1, contents)) }
         }
         (tables::conditions(runs, contents))

@@ -1,0 +1,327 @@
+//! Each eviction of a log against the stream and against OPT with as many frames.
+
+use pagelab_model::policy::Policy;
+use pagelab_model::policy::opt::{NextUse, Opt};
+use serde::Serialize;
+
+use super::ranks::Ranks;
+
+/// Points of the run at which the pages in memory are compared.
+pub const SAMPLES: usize = 60;
+/// Below this age rank an eviction took a page of the younger half of memory.
+const YOUNG: f64 = 50.0;
+
+/// A stream, and the pages that left memory in it.
+pub struct Log<'a> {
+    /// Pages of the mapping.
+    pub pages: u32,
+    /// References before those that count.
+    pub opening: usize,
+    /// All references.
+    pub references: &'a [u32],
+    /// The pages in memory after the opening.
+    pub present: &'a [bool],
+    /// The evictions: after how many references, those of the opening not counted, which page was
+    /// gone; in this order.
+    pub rows: &'a [(u32, u32)],
+    /// The frames that OPT gets.
+    pub frames: u32,
+    /// The frames of the memory limit, those that are kept free included.
+    pub limit: u32,
+}
+
+/// An eviction, judged.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Eviction {
+    /// References made when the page was first known to be gone.
+    pub reference: u32,
+    /// The page.
+    pub page: u32,
+    /// References since the last one to the page, those of the opening included; `None`: there was
+    /// none.
+    pub age: Option<u32>,
+    /// References to the page so far, without the opening.
+    pub count: u32,
+    /// The next reference to the page, from 1; `None`: there is none.
+    pub next: Option<u32>,
+    /// The share of the other pages in memory that were referenced later, in percent: 0 for the
+    /// youngest page, 100 for the oldest.
+    pub rank: f64,
+    /// Whether the page was referenced only once since it came into memory.
+    pub once: bool,
+    /// References for which OPT kept the page after that; `None`: OPT did not have it either.
+    pub kept: Option<u32>,
+}
+
+/// The causes of faults that OPT would not have had; with [`Regret::saved`] they sum to the faults
+/// beyond OPT.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Regret {
+    /// The page was evicted from the younger half of memory.
+    pub young: u64,
+    /// It was evicted from the older half after a single reference since it came into memory.
+    pub once: u64,
+    /// It was evicted from the older half after several references.
+    pub old: u64,
+    /// It was not in memory before the first reference.
+    pub outside: u64,
+    /// Hits on pages that OPT did not have in memory.
+    pub saved: u64,
+}
+
+impl Regret {
+    /// Faults beyond OPT's.
+    pub fn total(&self) -> i64 {
+        (self.young + self.once + self.old + self.outside) as i64 - self.saved as i64
+    }
+}
+
+/// Ages at a point of the run, in references, youngest first: deciles from the minimum to the
+/// maximum. Empty where there are none.
+pub type Deciles = Vec<u32>;
+
+/// A point of the run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Sample {
+    /// References made.
+    pub reference: u32,
+    /// Ages of the pages in memory.
+    pub resident: Deciles,
+    /// Ages of the pages evicted since the last point.
+    pub evicted: Deciles,
+    /// The pages in memory, a bit for each.
+    #[serde(skip)]
+    pub present: Vec<u64>,
+}
+
+/// What became of a log.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Judged {
+    /// The evictions that the stream explains, in their order.
+    pub evictions: Vec<Eviction>,
+    /// Evictions of pages that were not in memory: a log that contradicts itself.
+    pub contradictions: u64,
+    /// OPT's frames.
+    pub frames: u32,
+    /// References to pages that were not in memory.
+    pub faults: u64,
+    /// OPT's.
+    pub opt: u64,
+    /// Pages in memory after the opening, and at the end.
+    pub resident: [u64; 2],
+    /// Why there are more faults than OPT's.
+    pub regret: Regret,
+    /// Points of the run.
+    pub samples: Vec<Sample>,
+}
+
+/// No time, or no eviction.
+const NONE: u32 = u32::MAX;
+
+/// Judges a log.
+///
+/// # Panics
+/// When a page is not below [`Log::pages`], or there are 2^32 − 1 references or more.
+pub fn judge(log: &Log) -> Judged {
+    let future = NextUse::of(log.pages, log.references);
+    let mut opt = Opt::naming(log.pages, log.frames.max(1), &future);
+    let mut judging = Judging::new(log);
+    for (time, &page) in log.references[..log.opening].iter().enumerate() {
+        opt.reference(page);
+        judging.last[page as usize] = time as u32;
+    }
+    judging.begin(log.present);
+    let measured = &log.references[log.opening..];
+    let samples = SAMPLES.min(measured.len());
+    let mut rows = log.rows;
+    let mut next_sample = 1;
+    for made in 0..=measured.len() {
+        let together = rows.iter().take_while(|row| row.0 as usize <= made).count();
+        let (gone, later) = rows.split_at(together);
+        judging.leave(gone, made as u32, &opt);
+        rows = later;
+        if samples > 0 && made == measured.len() * next_sample / samples {
+            judging.sample(made as u32);
+            next_sample += 1;
+        }
+        if let Some(&page) = measured.get(made) {
+            judging.reference(page, made as u32, &mut opt);
+        }
+    }
+    judging.finish()
+}
+
+/// A log that is being judged.
+struct Judging {
+    opening: u32,
+    present: Vec<bool>,
+    /// When each page was referenced last, the opening included.
+    last: Vec<u32>,
+    count: Vec<u32>,
+    /// References to each page since it came.
+    since: Vec<u32>,
+    ranks: Ranks,
+    /// The last eviction of each page that was not followed by a reference.
+    left: Vec<u32>,
+    /// Of each page the eviction after which OPT still has it.
+    kept: Vec<u32>,
+    ages: Vec<u32>,
+    judged: Judged,
+}
+
+impl Judging {
+    fn new(log: &Log) -> Self {
+        let pages = log.pages as usize;
+        Self {
+            opening: log.opening as u32,
+            present: vec![false; pages],
+            last: vec![NONE; pages],
+            count: vec![0; pages],
+            since: vec![0; pages],
+            ranks: Ranks::new(log.references.len()),
+            left: vec![NONE; pages],
+            kept: vec![NONE; pages],
+            ages: Vec::new(),
+            judged: Judged {
+                evictions: Vec::with_capacity(log.rows.len()),
+                contradictions: 0,
+                frames: log.frames,
+                faults: 0,
+                opt: 0,
+                resident: [0; 2],
+                regret: Regret::default(),
+                samples: Vec::new(),
+            },
+        }
+    }
+
+    fn begin(&mut self, present: &[bool]) {
+        for (page, &inside) in present.iter().enumerate().take(self.present.len()) {
+            if inside {
+                self.enter(page);
+            }
+        }
+        self.judged.resident[0] = self.resident();
+    }
+
+    fn resident(&self) -> u64 {
+        self.present.iter().filter(|&&inside| inside).count() as u64
+    }
+
+    fn enter(&mut self, page: usize) {
+        self.present[page] = true;
+        if self.last[page] != NONE {
+            self.ranks.insert(self.last[page]);
+        }
+    }
+
+    /// These pages are gone after `made` references. Their ranks are those among all that were
+    /// there.
+    fn leave(&mut self, gone: &[(u32, u32)], made: u32, opt: &Opt) {
+        let first = self.judged.evictions.len();
+        for &(reference, page) in gone {
+            let at = page as usize;
+            if !std::mem::replace(&mut self.present[at], false) {
+                self.judged.contradictions += 1;
+                continue;
+            }
+            let last = Some(self.last[at]).filter(|&last| last != NONE);
+            let others = f64::from(self.ranks.count().saturating_sub(1).max(1));
+            let rank = last.map_or(100.0, |last| f64::from(self.ranks.later_than(last)) / others * 100.0);
+            let age = last.map(|last| (self.opening + made).saturating_sub(last + 1));
+            self.ages.extend(age);
+            let number = self.judged.evictions.len() as u32;
+            let kept = opt.contains(page) == Some(true);
+            self.left[at] = number;
+            self.kept[at] = if kept { number } else { NONE };
+            self.judged.evictions.push(Eviction {
+                reference,
+                page,
+                age,
+                count: self.count[at],
+                next: None,
+                rank,
+                once: self.since[at] <= 1,
+                kept: kept.then_some(0),
+            });
+        }
+        for number in first..self.judged.evictions.len() {
+            let at = self.judged.evictions[number].page as usize;
+            if self.last[at] != NONE {
+                self.ranks.remove(self.last[at]);
+            }
+        }
+    }
+
+    /// The next reference.
+    fn reference(&mut self, page: u32, made: u32, opt: &mut Opt) {
+        let at = page as usize;
+        let (opt_hit, opt_gone) = opt.reference_naming(page);
+        if let Some(gone) = opt_gone {
+            self.end_kept(gone as usize, made + 1);
+        }
+        self.end_kept(at, made + 1);
+        let left = std::mem::replace(&mut self.left[at], NONE);
+        let eviction = self.judged.evictions.get_mut(left as usize);
+        let hit = self.present[at];
+        self.judged.faults += u64::from(!hit);
+        self.judged.opt += u64::from(!opt_hit);
+        let regret = &mut self.judged.regret;
+        match (hit, opt_hit, &eviction) {
+            (true, false, _) => regret.saved += 1,
+            (false, true, Some(eviction)) if eviction.rank < YOUNG => regret.young += 1,
+            (false, true, Some(eviction)) if eviction.once => regret.once += 1,
+            (false, true, Some(_)) => regret.old += 1,
+            (false, true, None) => regret.outside += 1,
+            (true, true, _) | (false, false, _) => {}
+        }
+        if let Some(eviction) = eviction {
+            eviction.next = Some(made + 1);
+        }
+        if hit && self.last[at] != NONE {
+            self.ranks.remove(self.last[at]);
+        }
+        self.since[at] = if hit { self.since[at] + 1 } else { 1 };
+        self.count[at] += 1;
+        self.last[at] = self.opening + made;
+        self.enter(at);
+    }
+
+    /// OPT has kept the page of an eviction up to here.
+    fn end_kept(&mut self, page: usize, made: u32) {
+        let number = std::mem::replace(&mut self.kept[page], NONE);
+        if let Some(eviction) = self.judged.evictions.get_mut(number as usize) {
+            eviction.kept = Some(made.saturating_sub(eviction.reference));
+        }
+    }
+
+    fn sample(&mut self, made: u32) {
+        let now = self.opening + made;
+        let inside = |(page, _): &(usize, &u32)| self.present[*page];
+        let resident = self.last.iter().enumerate().filter(inside).filter(|(_, last)| **last != NONE);
+        let resident: Vec<u32> = resident.map(|(_, last)| now.saturating_sub(last + 1)).collect();
+        let mut bits = vec![0u64; self.present.len().div_ceil(64)];
+        for (page, _) in self.present.iter().enumerate().filter(|(_, inside)| **inside) {
+            bits[page / 64] |= 1 << (page % 64);
+        }
+        self.judged.samples.push(Sample {
+            reference: made,
+            resident: deciles(resident),
+            evicted: deciles(std::mem::take(&mut self.ages)),
+            present: bits,
+        });
+    }
+
+    fn finish(mut self) -> Judged {
+        self.judged.resident[1] = self.resident();
+        let end = self.judged.samples.last().map_or(0, |sample| sample.reference);
+        (0..self.kept.len()).for_each(|page| self.end_kept(page, end));
+        self.judged
+    }
+}
+
+fn deciles(mut ages: Vec<u32>) -> Deciles {
+    ages.sort_unstable();
+    let Some(last) = ages.len().checked_sub(1) else { return Vec::new() };
+    (0..=10).map(|n| ages[last * n / 10]).collect()
+}

@@ -1,0 +1,254 @@
+//! Each eviction of a run judged: against OPT on the same stream with as many frames, by the age
+//! of the page among those in memory, and against models.
+//!
+//! A run of `mapanon --evictions` records when each page was first known to be gone. The stream is
+//! made once more from the run's parameters. A page is taken as in memory from the reference that
+//! faults on it to the end of the interval in which it left. Ages and ranks are therefore exact to
+//! the interval of the log, which is one reference for a model.
+
+mod judge;
+mod plots;
+mod ranks;
+mod similar;
+#[cfg(test)]
+mod tests;
+
+use pagelab_experiment::experiments::{Load, Paging};
+use pagelab_experiment::observation::Observations;
+use pagelab_experiment::tables::evictions;
+use pagelab_experiment::{Run, environment, metrics};
+use pagelab_reference::progress::unwatched;
+use pagelab_reference::{Pattern, PatternError};
+use serde::Serialize;
+
+pub use self::judge::{Eviction, Judged, Log, Regret, Sample, judge};
+pub use self::plots::plots;
+pub use self::similar::{Similarity, similar};
+use crate::regret::MAX_REFERENCES;
+
+/// Classes of age ranks: from 0 to 10%, from 10 to 20%, …
+pub const CLASSES: usize = 10;
+
+/// The evictions of a run, judged.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Judgement {
+    /// References between two looks at the page table.
+    pub interval: u32,
+    /// References that the log covers; fewer than the run made where the log became full.
+    pub references: u32,
+    /// Frames of OPT and of the models: the most pages that were present in a page map.
+    pub frames: u32,
+    /// Evictions that were judged.
+    pub evictions: u64,
+    /// Of these, evictions of pages that OPT had in memory.
+    pub kept_by_opt: u64,
+    /// Of these, evictions of pages that OPT kept until their next reference.
+    pub regretted: u64,
+    /// The median number of references for which OPT kept them.
+    pub kept_for: Option<u32>,
+    /// The median age rank: the share of the other pages in memory that were younger, in percent.
+    pub rank: f64,
+    /// Evictions by age rank, the youngest first.
+    pub ranks: [u64; CLASSES],
+    /// Faults of the run as the log explains them.
+    pub faults: u64,
+    /// OPT's faults.
+    pub opt: u64,
+    /// Why there are more.
+    pub regret: Regret,
+    /// Whether the log is complete.
+    pub completeness: Completeness,
+    /// The models, the most like first.
+    pub similar: Vec<Similarity>,
+    /// Ages over the run.
+    pub samples: Vec<Sample>,
+}
+
+/// The sums that a complete log satisfies, beside the kernel's counters. A count is `None` where it
+/// was not measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Completeness {
+    /// Pages of the mapping.
+    pub pages: u64,
+    /// Pages in memory before the first reference.
+    pub resident_first: u64,
+    /// Pages that came into memory, as the log explains it.
+    pub returned: u64,
+    /// Evictions of the run.
+    pub evictions: u64,
+    /// Of these, in the log.
+    pub logged: u64,
+    /// Of these, known only by the page's return: it left and came back between two looks.
+    pub between: u64,
+    /// Rows of the log that contradict the others or the parameters.
+    pub contradictions: u64,
+    /// Pages in memory at the end, as the log explains it.
+    pub resident_last: u64,
+    /// Pages in memory at the end, in the last page map.
+    pub present_last: Option<u64>,
+    /// Faults that the kernel or the model counted.
+    pub counted_faults: Option<u64>,
+    /// Pages that reclaim took (`pgsteal`).
+    pub stolen: Option<u64>,
+    /// Pages written to swap (`pswpout`).
+    pub swapped_out: Option<u64>,
+}
+
+impl Completeness {
+    /// Pages at the start, and those that came, less those that left and those that are there: 0 of
+    /// a complete log.
+    pub fn difference(&self) -> Option<i64> {
+        let left = self.present_last? + self.evictions;
+        Some((self.resident_first + self.returned) as i64 - left as i64)
+    }
+
+    /// Faults that the log does not explain: pages that left and came back unseen.
+    pub fn unseen(&self) -> Option<i64> {
+        Some(self.counted_faults? as i64 - self.returned as i64)
+    }
+
+    /// Whether the log has every eviction.
+    pub fn is_whole(&self) -> bool {
+        self.logged == self.evictions
+    }
+}
+
+/// Judges the log of the first repetition that has one; `None` where none has.
+///
+/// # Errors
+/// When the stream is a trace that can no longer be read.
+pub fn of_run(run: &Run) -> Result<Option<Judgement>, PatternError> {
+    let declared = run.header.experiment.declaration();
+    let Load::References(paging, _) = declared.load() else { return Ok(None) };
+    let mut done = run.done().map(|repetition| &repetition.observations);
+    let Some(seen) = done.find(|seen| seen.table(evictions::TABLE).is_some()) else { return Ok(None) };
+    if matches!(&paging.pattern, Pattern::Trace(path) if !path.is_file())
+        || paging.references.saturating_add(paging.pages.saturating_mul(3)) > MAX_REFERENCES
+    {
+        return Ok(None);
+    }
+    of_observations(paging, seen)
+}
+
+/// Judges the log of a repetition.
+fn of_observations(paging: &Paging, seen: &Observations) -> Result<Option<Judgement>, PatternError> {
+    let mut blocks = paging.pattern.blocks(paging.pages, paging.references, paging.seed, &mut unwatched)?;
+    let pages = blocks.pages();
+    let mut references: Vec<u32> = paging.opening(pages, true).collect();
+    let opening = references.len();
+    references.extend_from_slice(blocks.next(paging.references as usize)?);
+    drop(blocks);
+    let first = seen.pages.first().filter(|map| map.reference == 0 && map.pages == pages);
+    let (Some(first), Some(frames)) = (first, seen.pages.iter().map(|map| map.present.len()).max()) else {
+        return Ok(None);
+    };
+    let (rows, mut contradictions) = rows(seen, pages, references.len() - opening);
+    let number = |metric| seen.metric(metric).map(|value: f64| value as u64);
+    let evictions = number(metrics::EVICTIONS).unwrap_or(rows.len() as u64);
+    let whole = evictions <= rows.len() as u64;
+    if !whole {
+        let end = rows.last().map_or(0, |row| row.0 as usize);
+        references.truncate(opening + end);
+    }
+    let present = first.present.flags(pages);
+    let number_of = |key: &str| seen.environment.get(key)?.parse::<u64>().ok();
+    let limit = number_of(environment::MODEL_FRAMES)
+        .or_else(|| Some(number_of(environment::MEMORY_LIMIT)? / number_of(environment::PAGE_SIZE)?.max(1)));
+    let limit = limit.unwrap_or(frames).clamp(frames, u64::from(pages).max(frames) * 2);
+    let log = Log {
+        limit: u32::try_from(limit).unwrap_or(pages).max(1),
+        pages,
+        opening,
+        references: &references,
+        present: &present,
+        rows: &rows,
+        frames: u32::try_from(frames).unwrap_or(pages).max(1),
+    };
+    let judged = judge(&log);
+    contradictions += judged.contradictions;
+    let similar = similar(&log, &judged, || {
+        let mut writes = paging.drawn_writes();
+        Box::new(move || writes.draw())
+    });
+    let interval = seen.environment.get(environment::EVICTIONS_INTERVAL);
+    let interval = interval.and_then(|text| text.parse().ok()).unwrap_or(1).max(1);
+    let between = judged
+        .evictions
+        .iter()
+        .filter(|one| one.next == Some(one.reference + 1) && !one.reference.is_multiple_of(interval));
+    let between = between.count() as u64;
+    let faults = [metrics::FAULTS_MINOR, metrics::FAULTS_MAJOR].map(number);
+    let completeness = Completeness {
+        pages: u64::from(pages),
+        resident_first: judged.resident[0],
+        returned: judged.faults,
+        evictions,
+        logged: rows.len() as u64,
+        between,
+        contradictions,
+        resident_last: judged.resident[1],
+        present_last: seen.pages.last().filter(|_| whole).map(|map| map.present.len()),
+        counted_faults: faults[0].zip(faults[1]).filter(|_| whole).map(|(minor, major)| minor + major),
+        stolen: number(metrics::STEAL_KSWAPD)
+            .zip(number(metrics::STEAL_DIRECT))
+            .map(|(kswapd, direct)| kswapd + direct),
+        swapped_out: number(metrics::SWAP_OUT),
+    };
+    Ok(Some(Judgement {
+        interval,
+        references: (references.len() - opening) as u32,
+        completeness,
+        similar,
+        ..of_judged(judged)
+    }))
+}
+
+/// The rows of the log that the parameters allow, in the order of their time, and how many others
+/// there are.
+fn rows(seen: &Observations, pages: u32, references: usize) -> (Vec<(u32, u32)>, u64) {
+    let Some(table) = seen.table(evictions::TABLE) else { return (Vec::new(), 0) };
+    let column = |column| table.numbers(column).unwrap_or_default().iter();
+    let whole = |value: &Option<f64>| value.filter(|value| value.fract() == 0.0).map(|value| value as u64);
+    let row = |(reference, page): (&Option<f64>, &Option<f64>)| {
+        let reference = whole(reference).filter(|&reference| reference <= references as u64)?;
+        let page = whole(page).filter(|&page| page < u64::from(pages))?;
+        Some((reference as u32, page as u32))
+    };
+    let all = column(evictions::REFERENCE).zip(column(evictions::PAGE));
+    let count = all.len();
+    let mut rows: Vec<(u32, u32)> = all.filter_map(row).collect();
+    rows.sort_by_key(|row| row.0);
+    let others = count - rows.len();
+    (rows, others as u64)
+}
+
+/// The sums of what was judged.
+fn of_judged(judged: Judged) -> Judgement {
+    let list = &judged.evictions;
+    let mut ranks = [0; CLASSES];
+    for eviction in list {
+        ranks[((eviction.rank / 100.0 * CLASSES as f64) as usize).min(CLASSES - 1)] += 1;
+    }
+    let mut kept: Vec<u32> = list.iter().filter_map(|eviction| eviction.kept).collect();
+    kept.sort_unstable();
+    let mut sorted: Vec<f64> = list.iter().map(|eviction| eviction.rank).collect();
+    sorted.sort_by(f64::total_cmp);
+    let Regret { young, once, old, .. } = judged.regret;
+    Judgement {
+        interval: 1,
+        references: 0,
+        frames: judged.frames,
+        evictions: list.len() as u64,
+        kept_by_opt: kept.len() as u64,
+        regretted: young + once + old,
+        kept_for: kept.get(kept.len() / 2).copied(),
+        rank: sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN),
+        ranks,
+        faults: judged.faults,
+        opt: judged.opt,
+        regret: judged.regret,
+        completeness: Completeness::default(),
+        similar: Vec::new(),
+        samples: judged.samples,
+    }
+}

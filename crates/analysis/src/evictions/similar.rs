@@ -1,0 +1,89 @@
+//! Which model the evictions of a log are most like: the pages in memory of both at the same
+//! points, and the evicted pages that the model does not have in memory either.
+
+use pagelab_simulation::memory::Memory;
+use serde::Serialize;
+
+use super::judge::{Eviction, Judged, Log};
+
+/// The models that a log is compared with. `random` shows how much is chance.
+pub const MODELS: [&str; 8] = ["lru", "clock", "2q", "fifo", "arc", "linux-lru", "linux-mglru", "random"];
+
+/// How like a model a log is.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Similarity {
+    /// The model's name.
+    pub model: &'static str,
+    /// The mean Jaccard index of both sets of pages in memory: pages that both have, divided by
+    /// those that either has.
+    pub jaccard: f64,
+    /// The share of the evicted pages that the model did not have in memory at that time either.
+    pub agreed: f64,
+}
+
+/// The models by their likeness, the most like first; without those that cannot run in so few
+/// frames. `write` tells which references write.
+pub fn similar(log: &Log, judged: &Judged, write: impl Fn() -> Box<dyn FnMut() -> bool>) -> Vec<Similarity> {
+    let one = |&model: &&'static str| of_model(model, log, judged, write());
+    let mut list: Vec<Similarity> = MODELS.iter().filter_map(one).collect();
+    list.sort_by(|a, b| b.jaccard.total_cmp(&a.jaccard));
+    list
+}
+
+/// A system keeps frames free and holds pages that are not mapped, so it gets the frames of the
+/// limit, and a policy as many as pages were present.
+fn of_model(
+    model: &'static str,
+    log: &Log,
+    judged: &Judged,
+    write: Box<dyn FnMut() -> bool>,
+) -> Option<Similarity> {
+    let memory = Memory::named(model, log.pages, log.frames)?;
+    let memory = match memory.has_reserves() {
+        true => Memory::named(model, log.pages, log.limit)?,
+        false => memory,
+    };
+    replay(model, memory, log, judged, write)
+}
+
+fn replay(
+    model: &'static str,
+    mut memory: Memory,
+    log: &Log,
+    judged: &Judged,
+    mut write: Box<dyn FnMut() -> bool>,
+) -> Option<Similarity> {
+    let (opening, measured) = log.references.split_at(log.opening);
+    opening.iter().try_for_each(|&page| memory.reference(page, true)).ok()?;
+    let (mut evictions, mut samples) = (judged.evictions.as_slice(), judged.samples.iter().peekable());
+    let (mut agreed, mut sum) = (0u64, 0.0);
+    for made in 0..=measured.len() {
+        let together = evictions.iter().take_while(|one| one.reference as usize <= made).count();
+        let (now, later) = evictions.split_at(together);
+        agreed += now.iter().filter(|Eviction { page, .. }| !memory.contains(*page)).count() as u64;
+        evictions = later;
+        while let Some(sample) = samples.next_if(|sample| sample.reference as usize <= made) {
+            sum += jaccard(&sample.present, |page| memory.contains(page), log.pages);
+        }
+        if let Some(&page) = measured.get(made) {
+            memory.reference(page, write()).ok()?;
+        }
+    }
+    let share = |part: f64, count: usize| if count > 0 { part / count as f64 } else { f64::NAN };
+    Some(Similarity {
+        model,
+        jaccard: share(sum, judged.samples.len()),
+        agreed: share(agreed as f64, judged.evictions.len()),
+    })
+}
+
+/// The Jaccard index of both sets.
+fn jaccard(present: &[u64], contains: impl Fn(u32) -> bool, pages: u32) -> f64 {
+    let (mut both, mut either) = (0u64, 0u64);
+    for page in 0..pages {
+        let (here, there) = (present[page as usize / 64] >> (page % 64) & 1 != 0, contains(page));
+        both += u64::from(here && there);
+        either += u64::from(here || there);
+    }
+    if either > 0 { both as f64 / either as f64 } else { 1.0 }
+}

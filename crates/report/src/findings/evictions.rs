@@ -1,0 +1,158 @@
+//! The evictions of a run in words and as tables: against OPT, against models, and whether the log
+//! is complete.
+
+use pagelab_analysis::evictions::{CLASSES, Completeness, Judgement};
+use pagelab_analysis::finding::{Finding, What};
+
+use super::shown;
+use crate::table::TextTable;
+use crate::text::count;
+
+/// The sentence.
+pub(super) fn sentence(finding: &Finding, judgement: &Judgement) -> String {
+    if judgement.evictions == 0 {
+        return "no page was evicted".to_owned();
+    }
+    let evictions = count(judgement.evictions as f64);
+    let mut parts = vec![format!(
+        "{evictions} evictions; OPT (offline optimum) would have kept {} of these pages",
+        shown(finding, "opt.kept")
+    )];
+    if let Some(references) = judgement.kept_for {
+        parts[0] += &format!(", for a median of {} references", count(f64::from(references)));
+    }
+    if let Some(likest) = judgement.similar.first() {
+        parts.push(format!(
+            "the pages in memory are most like those of model:{} (Jaccard index {:.2})",
+            likest.model, likest.jaccard
+        ));
+    }
+    parts.push(format!(
+        "the median evicted page was older than {:.0}% of the pages in memory",
+        judgement.rank
+    ));
+    if !judgement.completeness.is_whole() {
+        parts.push(format!(
+            "the log became full: it covers the first {} references",
+            count(f64::from(judgement.references))
+        ));
+    }
+    parts.join("; ")
+}
+
+/// The tables of a finding on evictions: causes, ranks, models, completeness; none of other
+/// findings.
+pub(super) fn tables(finding: &Finding) -> Vec<TextTable> {
+    let What::Evictions { judgement } = &finding.what else { return Vec::new() };
+    if judgement.evictions == 0 {
+        return vec![completeness(judgement)];
+    }
+    vec![causes(judgement), ranks(judgement), models(judgement), completeness(judgement)]
+}
+
+fn causes(judgement: &Judgement) -> TextTable {
+    let regret = &judgement.regret;
+    let named = [
+        ("evicted from the younger half of memory", regret.young as f64),
+        ("evicted from the older half after one reference", regret.once as f64),
+        ("evicted from the older half after several references", regret.old as f64),
+        ("not in memory before the first reference", regret.outside as f64),
+        ("hits on pages that OPT had evicted", -(regret.saved as f64)),
+        ("total", regret.total() as f64),
+    ];
+    let signed = |value: f64| if value < 0.0 { format!("-{}", count(-value)) } else { count(value) };
+    let rows = named.map(|(cause, faults)| vec![cause.to_owned(), signed(faults)]);
+    let mut table = TextTable::new("Faults beyond OPT by cause", ["cause", "faults"], rows);
+    table.remarks.push(format!(
+        "The run had {} faults, OPT with {} frames {}. References counted since the page came into memory.",
+        count(judgement.faults as f64),
+        count(f64::from(judgement.frames)),
+        count(judgement.opt as f64)
+    ));
+    table
+}
+
+fn ranks(judgement: &Judgement) -> TextTable {
+    let width = 100 / CLASSES;
+    let share = |evictions: u64| evictions as f64 / judgement.evictions as f64 * 100.0;
+    let row = |(n, &evictions): (usize, &u64)| {
+        vec![
+            format!("{}% to {}%", n * width, (n + 1) * width),
+            count(evictions as f64),
+            format!("{:.1}%", share(evictions)),
+        ]
+    };
+    let rows = judgement.ranks.iter().enumerate().map(row);
+    let title = "Age of evicted pages among the pages in memory";
+    let mut table = TextTable::new(title, ["younger pages", "evictions", "share"], rows);
+    table.remarks.push(
+        "LRU evicts pages with 100% younger pages. A random choice evicts as many pages in each row.".into(),
+    );
+    table
+}
+
+fn models(judgement: &Judgement) -> TextTable {
+    let rows = judgement.similar.iter().map(|one| {
+        vec![
+            format!("model:{}", one.model),
+            format!("{:.3}", one.jaccard),
+            format!("{:.1}%", one.agreed * 100.0),
+        ]
+    });
+    let headings = ["model", "Jaccard index", "evictions that agree"];
+    let mut table = TextTable::new("Models, the most similar first", headings, rows);
+    table.remarks.push(
+        "Jaccard index: pages in memory in both, divided by those in either; the mean of 60 points. An \
+         eviction agrees if the model does not have the page in memory at that time. model:random shows \
+         how much is chance."
+            .into(),
+    );
+    table
+}
+
+fn completeness(judgement: &Judgement) -> TextTable {
+    let complete = &judgement.completeness;
+    let Completeness { evictions, returned, .. } = *complete;
+    let pages = |value: u64| count(value as f64);
+    let mut rows = vec![
+        vec!["in memory before the first reference".to_owned(), pages(complete.resident_first)],
+        vec!["came back to memory".to_owned(), pages(returned)],
+        vec!["evicted".to_owned(), pages(evictions)],
+    ];
+    let mut row = |name: &str, value: Option<u64>| {
+        rows.extend(value.map(|value| vec![name.to_owned(), pages(value)]));
+    };
+    row("evicted and back between two reads of the page table", Some(complete.between));
+    row("in memory after the last reference", complete.present_last);
+    row("faults counted", complete.counted_faults);
+    row("pages reclaimed (pgsteal)", complete.stolen);
+    row("pages written to swap (pswpout)", complete.swapped_out);
+    row("evictions that are not in the log", Some(evictions.saturating_sub(complete.logged)));
+    row("rows that contradict the stream", Some(complete.contradictions));
+    let mut table = TextTable::new("Completeness of the eviction log", ["count", "pages"], rows);
+    let signed = |value: i64| format!("{value:+}");
+    if let Some(difference) = complete.difference() {
+        let (first, last) = (complete.resident_first, complete.present_last.unwrap_or_default());
+        table.remarks.push(format!(
+            "{} in memory at the start + {} returned = {} evicted + {} in memory at the end; difference {}.",
+            pages(first),
+            pages(returned),
+            pages(evictions),
+            pages(last),
+            signed(difference)
+        ));
+    }
+    let against = |name: &str, value: Option<u64>| {
+        value.map(|value| format!("{name} {}", signed(value as i64 - evictions as i64)))
+    };
+    let parts = [
+        complete.unseen().map(|unseen| format!("faults less returns {}", signed(unseen))),
+        against("pgsteal less evictions", complete.stolen),
+        against("pswpout less evictions", complete.swapped_out),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if !parts.is_empty() {
+        table.remarks.push(format!("Differences: {}.", parts.join("; ")));
+    }
+    table
+}

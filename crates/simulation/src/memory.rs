@@ -1,0 +1,75 @@
+//! A memory under a policy or a system, reference by reference, and the pages that are in it.
+
+use pagelab_model::paging::{Machine, OutOfMemory, System};
+use pagelab_model::policy::{Policy, PolicyKind};
+use pagelab_model::systems::SystemKind;
+
+/// A memory of a number of frames for one address space.
+pub struct Memory(Kind);
+
+enum Kind {
+    Policy(Box<dyn Policy>),
+    System(Box<Machine>, Box<dyn System>),
+}
+
+impl Memory {
+    /// Of the policy or the system of this name, with `frames` (at least 1) empty frames for the
+    /// pages `0..pages`; `None` if there is none, and of a policy that needs the future or that
+    /// does not know which pages it holds.
+    pub fn named(name: &str, pages: u32, frames: u32) -> Option<Self> {
+        if let Some(system) = SystemKind::named(name) {
+            let configuration = system.configuration();
+            let machine = Box::new(configuration.machine(pages, frames.max(1)));
+            return Some(Self(Kind::System(machine, configuration.build(pages, frames.max(1)))));
+        }
+        let kind: PolicyKind = name.parse().ok()?;
+        let policy = (!kind.needs_future()).then(|| kind.build(pages, frames.max(1), None))?;
+        policy.contains(0).is_some().then_some(Self(Kind::Policy(policy)))
+    }
+
+    /// Whether it may hold pages that are not mapped, and keep frames free: a system.
+    pub fn has_reserves(&self) -> bool {
+        matches!(self.0, Kind::System(..))
+    }
+
+    /// References a page.
+    ///
+    /// # Errors
+    /// When the system can free no frame.
+    ///
+    /// # Panics
+    /// When there is no such page.
+    pub fn reference(&mut self, page: u32, write: bool) -> Result<(), OutOfMemory> {
+        match &mut self.0 {
+            Kind::Policy(policy) => {
+                policy.reference(page);
+                Ok(())
+            }
+            Kind::System(machine, system) => machine.reference(system.as_mut(), page, write).map(|_| ()),
+        }
+    }
+
+    /// Whether a reference to this page would be a hit.
+    pub fn contains(&self, page: u32) -> bool {
+        match &self.0 {
+            Kind::Policy(policy) => policy.contains(page) == Some(true),
+            Kind::System(machine, _) => machine.mapped(page),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_memory_holds_the_pages_that_its_policy_keeps() {
+        for name in ["lru", "fifo", "linux-lru"] {
+            let mut memory = Memory::named(name, 500, 100).unwrap();
+            (0..500).for_each(|page| memory.reference(page, true).unwrap());
+            let held = (0..500).filter(|&page| memory.contains(page)).count();
+            assert!((1..=100).contains(&held) && memory.contains(499), "{name}: {held}");
+        }
+        assert!(["opt", "ws:10", "nothing"].iter().all(|name| Memory::named(name, 10, 5).is_none()));
+    }
+}
