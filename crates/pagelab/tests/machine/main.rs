@@ -8,6 +8,7 @@ mod bounds;
 mod common;
 mod compressed;
 mod counters;
+mod evictions;
 mod experiments;
 mod formats;
 mod gate;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         bounds::tests(),
         compressed::tests(),
         counters::tests(),
+        evictions::tests(),
         experiments::tests(),
         formats::tests(),
         gate::tests(),

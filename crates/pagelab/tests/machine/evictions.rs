@@ -1,0 +1,76 @@
+//! `mapanon --evictions`: the log of a kernel and of a model is complete, and is judged.
+
+use crate::common::{Lab, joined};
+use pagelab_testing::{KERNELS, LIMITS, Test, tests};
+use serde_json::Value;
+
+pub fn tests() -> Vec<Test> {
+    tests! {
+        a_loop_on_a_model_evicts_the_oldest_page_and_says_so;
+        the_log_of_this_kernel_is_complete: LIMITS;
+        the_log_of_a_guest_is_complete: KERNELS;
+        evictions_are_refused_where_they_cannot_be_seen;
+    }
+}
+
+/// A load of twice the memory.
+const LOAD: &str = "run mapanon --pages 4096 --references 20000 --evictions --html none --json";
+
+fn judgement(result: &Value) -> Value {
+    let list = result["result"]["findings"].as_array().unwrap();
+    let found = list.iter().find(|finding| finding["finding"] == "evictions");
+    found.unwrap_or_else(|| panic!("no judgement in {list:?}"))["judgement"].clone()
+}
+
+/// The sums of the log, and the parts of the faults beyond OPT.
+fn is_complete(judgement: &Value) {
+    let of = |group: &str, name: &str| judgement[group][name].as_i64().unwrap();
+    let complete = |name: &str| of("completeness", name);
+    let back = complete("resident_first") + complete("returned");
+    assert_eq!(back, complete("evictions") + complete("present_last"), "{judgement:#}");
+    assert_eq!(complete("counted_faults"), complete("returned"));
+    assert_eq!((complete("logged"), complete("contradictions")), (complete("evictions"), 0));
+    let regret = |name: &str| of("regret", name);
+    let parts = regret("young") + regret("once") + regret("old") + regret("outside") - regret("saved");
+    let number = |name: &str| judgement[name].as_i64().unwrap();
+    assert_eq!(parts, number("faults") - number("opt"));
+}
+
+fn a_loop_on_a_model_evicts_the_oldest_page_and_says_so() {
+    let lab = Lab::new();
+    let result = lab.json(&format!("{LOAD} --pattern linear --memory 8M --on model:lru --name loop"));
+    let found = judgement(&result);
+    is_complete(&found);
+    assert_eq!(found["evictions"], 20_000, "LRU misses every reference of a loop");
+    assert_eq!((found["rank"].as_f64(), found["ranks"][9].as_u64()), (Some(100.0), Some(20_000)));
+    assert_eq!(found["similar"][0]["jaccard"], 1.0);
+    let shown = joined(&lab.ok("show loop"));
+    assert!(shown.contains("20,000 evictions; OPT (offline optimum) would have kept"), "{shown}");
+    assert!(shown.contains("Faults beyond OPT by cause"), "{shown}");
+    lab.ok("report loop -o loop.html");
+    assert!(lab.text("loop.html").contains("Age of evicted pages and of pages in memory"));
+}
+
+fn the_log_of_this_kernel_is_complete() {
+    let lab = Lab::new();
+    let found = judgement(&lab.json(&format!("{LOAD} --pattern uniform --memory 8M")));
+    is_complete(&found);
+    let evictions = found["evictions"].as_f64().unwrap();
+    assert!((3000.0..=20_000.0).contains(&evictions), "{evictions} evictions");
+    lab.nothing_is_left("after evictions");
+}
+
+fn the_log_of_a_guest_is_complete() {
+    let lab = Lab::new();
+    let target = "--on kernel:NEW,accel=tcg,swap=zram";
+    is_complete(&judgement(&lab.json(&format!("{LOAD} --pattern uniform --memory 8M {target}"))));
+}
+
+fn evictions_are_refused_where_they_cannot_be_seen() {
+    let lab = Lab::new();
+    let line = "run mapanon --evictions --html none";
+    lab.refuses(&format!("{line} --backing shmem"), 2, &["--evictions", "private anonymous memory"]);
+    lab.refuses(&format!("{line} --writes 5%"), 2, &["--evictions", "--touch write"]);
+    lab.refuses(&format!("{line} --on model:ws:1000"), 2, &["evictions", "use another policy"]);
+    lab.refuses(&format!("{line} --thp always"), 2, &["base pages only"]);
+}
