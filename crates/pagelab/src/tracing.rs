@@ -256,7 +256,7 @@ pub fn words_of(program: &[OsString]) -> Vec<String> {
 pub fn created(path: &Path, force: bool) -> Result<File> {
     crate::file::create(path, force).map_err(|error| match error.kind() {
         std::io::ErrorKind::AlreadyExists => {
-            usage(format!("{} exists\nhint: --force replaces it, -o names another file", path.display()))
+            usage(format!("{} exists\nhint: --force replaces it; or name another file", path.display()))
         }
         _ => anyhow!(error).context(format!("{} cannot be written", path.display())),
     })
