@@ -21,9 +21,9 @@ fn ages(judgement: &Judgement, of: &str) -> Plot {
         Axis::linear("references", ""),
         Axis::log("age [references]", "").switchable(),
     );
-    let sides: [(&str, fn(&Sample) -> &Vec<u32>); 2] =
-        [("evicted", |sample| &sample.evicted), ("in memory", |sample| &sample.resident)];
-    for (color, (name, deciles)) in sides.into_iter().enumerate() {
+    type Deciles = fn(&Sample) -> &Vec<u32>;
+    let (evicted, resident): (Deciles, Deciles) = (|sample| &sample.evicted, |sample| &sample.resident);
+    for (color, (name, deciles)) in [("evicted", evicted), ("in memory", resident)].into_iter().enumerate() {
         for (decile, dash, word) in [(5, 0, "median"), (1, 1, "1st decile"), (9, 1, "9th decile")] {
             let value = |sample: &Sample| deciles(sample).get(decile).map(|&age| f64::from(age.max(1)));
             plot.series.push(Series {
