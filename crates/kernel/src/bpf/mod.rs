@@ -5,8 +5,9 @@
 //! ([`page_requests::stream`]).
 //!
 //! The programs add up in the kernel, so nothing is lost and nothing has to be copied out at each
-//! event; only the stream of requests is copied, through a ring that may overflow. Programs, maps and the events they hang on belong to their descriptors: they are gone with
-//! the process however it ends, and nothing needs to be put back. Needs root (CAP_BPF and CAP_PERFMON)
+//! event. Only the stream of requests is copied, through a ring that may overflow. Programs, maps
+//! and the events they hang on belong to their descriptors: they are gone with the process however
+//! it ends, and nothing needs to be put back. Needs root (CAP_BPF and CAP_PERFMON)
 //! and Linux 5.14.
 
 mod assembler;
