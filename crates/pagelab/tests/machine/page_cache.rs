@@ -88,7 +88,7 @@ fn what_is_no_file_is_named() {
         &["symbolic links: 1", "files/link", "hard links to counted files: 1"],
     );
     // Of other file systems that have none, the mount points.
-    lab.shows("memstat --files /proc", &["1 file systems without page cache (/proc)"]);
+    lab.shows("memstat --files /proc", &["file systems without page cache: 1 (/proc)"]);
 }
 
 /// Reads all of it.
