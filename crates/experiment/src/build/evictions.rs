@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Sheet, metric};
 use crate::environment;
+use crate::experiments::paging::MAX_EVICTIONS;
 use crate::failure::Failure;
 use crate::metrics::EVICTIONS;
 use crate::observation::Observation;
@@ -20,10 +21,7 @@ pub struct EvictionLog {
 
 impl EvictionLog {
     /// The maximum number of evictions that a log keeps.
-    pub const MAX_ROWS: usize = 1 << 18;
-
-    /// The bytes of a full log and of its table.
-    pub(crate) const BYTES: u64 = Self::MAX_ROWS as u64 * (8 + 2 * 16);
+    pub const MAX_ROWS: usize = MAX_EVICTIONS;
 
     /// An empty log with room for all its rows, so that it never allocates.
     pub fn new() -> Self {

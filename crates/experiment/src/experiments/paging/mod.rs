@@ -16,11 +16,13 @@ use super::declaration::{
     Contradiction, Declaration, Dishonoured, FAULT, Feature, Footprint, HIT, Load, USUAL_LIMIT,
 };
 use super::{Content, Draws, Share};
-use crate::build::EvictionLog;
 use crate::declaration::{declared, words};
 use crate::metrics::{ACCESS_HIT_P50, ACCESS_MAJOR_P50, ACCESS_MEAN, FAULTS_MAJOR, MetricId};
 use crate::setting::{Limit, Mode, Setting, Value};
 use crate::tables::{TableId, tables};
+
+/// The maximum number of evictions that a log keeps.
+pub const MAX_EVICTIONS: usize = 1 << 18;
 
 tables! {
     windows = "windows", "window of the references" {
@@ -328,8 +330,10 @@ impl Declaration for Mapped<'_> {
         /// The maps of a run as the notebook gives them back, which it bounds.
         const MAPS: u64 = 16 * 16;
         const READ_BACK: u64 = 1 << 30;
+        /// A row of the log of evictions, and of its table.
+        const A_ROW: u64 = 8 + 2 * 16;
         let pages = self.0.pages;
-        let log = if self.0.evictions { EvictionLog::BYTES } else { 0 };
+        let log = if self.0.evictions { MAX_EVICTIONS as u64 * A_ROW } else { 0 };
         log.saturating_add(pages.saturating_mul(A_PAGE))
             .saturating_add(pages.saturating_mul(MAPS).min(READ_BACK))
     }
