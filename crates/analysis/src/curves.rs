@@ -30,14 +30,14 @@ pub struct Program {
     pub pages: u64,
     /// What a miss costs, ns.
     pub miss: f64,
-    /// How long it runs without misses, ns; NaN: unknown.
+    /// Run time without misses in ns; NaN if unknown.
     pub time: f64,
 }
 
 impl Program {
     /// What `about` tells of it. Where the cost of a miss is not known it is that of a major fault on a machine of
     /// today ([`Costs::TODAY`]); where the time is not, each reference takes 1 ns, as it does for models of `command`.
-    /// A recording through a window lacks most references and tells nothing of the time.
+    /// The number of references in a recording through a window does not estimate the time.
     pub fn of(about: &Curve) -> Self {
         let Costs { major, seek, transfer, .. } = Costs::TODAY;
         Self {
@@ -75,7 +75,7 @@ impl Program {
         points.iter().take_while(bears).last().filter(|_| self.is_known()).map(|point| point.0)
     }
 
-    /// Whether its time is known or estimated.
+    /// Whether its run time is known or estimated.
     pub fn is_timed(&self) -> bool {
         self.time.is_finite()
     }

@@ -183,9 +183,9 @@ pub enum What {
     Writeback,
     /// What went through zswap, and what of it was written back to the swap behind it.
     Zswap,
-    /// Each eviction against OPT and against models.
+    /// The evictions, judged by OPT and compared with models.
     Evictions {
-        /// What was judged.
+        /// The judgement.
         judgement: Box<Judgement>,
     },
     /// The major faults beside LRU's and OPT's on the same stream.

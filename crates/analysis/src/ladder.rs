@@ -102,7 +102,7 @@ fn of_run(run: &Run) -> Vec<Level> {
         _ => None,
     };
     let cached = run.header.experiment.parameters::<Fileread>().and_then(|fileread| {
-        // The costs of other reads are those of no level.
+        // Other reads have no level.
         let cached = fileread.is_plain() && fileread.access != [Access::Direct];
         let read = fileread.read.bytes(page.unwrap_or(1.0) as u64) as f64;
         cached.then(|| level(LevelKind::CachedRead, metrics::READ_CPU_SMALL, Some(read)))?

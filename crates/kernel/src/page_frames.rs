@@ -6,10 +6,10 @@
 //!
 //! - The kernel faults the pages in, as the buffer of a write(2), because another process may
 //!   truncate the file meanwhile. MADV_POPULATE_READ would mark the pages as accessed.
-//! - Meanwhile the mapping is advised for random access, so the kernel starts no read-ahead, and
-//!   since 6.3 marks no page as accessed when the mapping is removed.
-//! - An older kernel marks none if the mapping was advised for sequential access, so it is advised
-//!   before its removal.
+//! - The mapping has the advice MADV_RANDOM, so the kernel starts no read-ahead. Since 6.3, it also
+//!   marks no page as accessed when the mapping is removed.
+//! - On older kernels, the mapping gets the advice MADV_SEQUENTIAL before its removal, which has the
+//!   same effect.
 
 use std::fs::File;
 use std::io;
@@ -88,8 +88,8 @@ impl FrameReader {
         Ok(found)
     }
 
-    /// Reads the frames of a mapped range of which cachestat(2), if there is one, counted `cached`
-    /// pages.
+    /// Reads the frames of a mapped range. `cached` is the number of cached pages from cachestat(2),
+    /// `None` on a kernel without it.
     fn look_at(&mut self, region: &Region, cached: Option<u64>, found: &mut Frames) -> io::Result<()> {
         advise(region, Advice::Random)?;
         if cached == Some(region.pages() as u64) {
@@ -103,7 +103,7 @@ impl FrameReader {
             }
             first += run.len();
         }
-        // cachestat(2) is younger than 6.3.
+        // A kernel with cachestat(2) is newer than 6.3.
         if cached.is_none() { advise(region, Advice::Sequential) } else { Ok(()) }
     }
 
@@ -182,7 +182,7 @@ fn entries<'a>(
 }
 
 fn advise(region: &Region, advice: Advice) -> io::Result<()> {
-    // SAFETY: the range is the mapping; neither advice changes its contents.
+    // SAFETY: the range is the whole mapping; neither advice changes its contents.
     unsafe {
         madvise(region.base().cast(), region.pages() * page_size(), advice)?;
     }

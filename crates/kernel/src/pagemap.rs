@@ -42,12 +42,12 @@ impl Snapshot {
         self.present.words[page / 64] >> (page % 64) & 1 != 0
     }
 
-    /// Takes note that this page is present.
+    /// Sets this page as present.
     pub fn put_present(&mut self, page: usize) {
         self.present.put(page, true);
     }
 
-    /// The pages that were present in `before` and are not here, ascending.
+    /// The pages that are present in `before` and absent here, ascending.
     pub fn gone_since<'a>(&'a self, before: &'a Self) -> impl Iterator<Item = usize> + 'a {
         let words = before.present.words.iter().zip(&self.present.words).map(|(before, now)| before & !now);
         words.enumerate().flat_map(|(at, word)| {

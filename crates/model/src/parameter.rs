@@ -208,7 +208,7 @@ impl Declared {
     /// The same, rounded to five digits and with the unit.
     pub fn shown(&self, value: Value) -> String {
         let value = match value {
-            // Whole numbers stay as they are.
+            // Whole numbers keep all digits.
             Value::Number(number) if number.fract() != 0.0 => {
                 let scale = 10f64.powi(DIGITS - 1 - number.abs().log10().floor() as i32);
                 Value::Number((number * scale).round() / scale)

@@ -163,7 +163,7 @@ pub(crate) fn spread(figure: &Figure) -> Option<String> {
     }
 }
 
-/// The tables of a finding that has some.
+/// The tables of a finding; empty if it has none.
 pub fn tables(finding: &Finding) -> Vec<TextTable> {
     let one = limits(finding).or_else(|| on_models::table(finding));
     one.into_iter().chain(evictions::tables(finding)).collect()

@@ -1,11 +1,11 @@
-//! Simulated misses of the page cache in words, compared with the kernel's.
+//! Words for simulated misses of the page cache compared with the kernel's.
 
 use crate::text::{self, DASH};
 
-/// A change below half a percent is none.
+/// Changes below this share are reported as "the same".
 const SAME: f64 = 0.005;
 
-/// The hits as a share of the requests, from the misses; a dash without a request.
+/// The hit ratio; a dash if there was no request.
 pub fn hit_ratio(misses: f64, requests: f64) -> String {
     if requests > 0.0 {
         format!("{:.1}%", 100.0 * (1.0 - misses / requests).max(0.0))
@@ -14,7 +14,7 @@ pub fn hit_ratio(misses: f64, requests: f64) -> String {
     }
 }
 
-/// The misses compared with the kernel's: "14% fewer".
+/// Compares misses with the kernel's, for example "14% fewer".
 pub fn change(misses: f64, kernel: f64) -> String {
     if kernel <= 0.0 {
         return if misses <= 0.0 {

@@ -3,8 +3,8 @@
 //! way ([`replay()`]): as the trace is read ([`feed`]), or from memory ([`spread`]), within what
 //! this machine's memory allows ([`cost`]). [`sampled`] takes a part of the pages, [`sized`]
 //! objects of different sizes, [`records`] what a trace tells beside its pages. Of a trace that
-//! several machines share each reads a chunk ([`chunks`]). A stream that is still under way is
-//! simulated as it comes ([`live`]).
+//! several machines share each reads a chunk ([`chunks`]). A live stream is simulated
+//! as it arrives ([`live`]).
 
 pub mod chunks;
 pub mod cost;

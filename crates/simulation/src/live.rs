@@ -1,13 +1,13 @@
-//! A live stream of page-cache requests, simulated beside the kernel: one memory for each policy
-//! and size, in bounded memory.
+//! Simulates a live stream of page-cache requests: one memory per policy and size, in bounded
+//! memory.
 //!
 //! A page is a file and an index. With a sample rate, the simulations have a share of the pages,
-//! chosen by their hash, and the same share of the frames (SHARDS and miniature simulations, see
+//! selected by hash, and the same share of the frames (SHARDS and miniature simulations, see
 //! [`pagelab_model::mrc::miniature`]).
 //!
-//! The kernel's cache holds pages from before the start; the simulated memories start empty. A page
-//! whose first request needs no read was cached before. Its first request counts as a hit, for the
-//! kernel and for every simulated memory.
+//! The page cache is warm at the start, and the simulated memories are empty. A page whose first
+//! request causes no read was cached before the start. That request counts as a hit, for the kernel
+//! and for every simulated memory.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -17,11 +17,11 @@ use pagelab_model::policy::{Policy, PolicyKind};
 use pagelab_model::replay::A_PAGE;
 use pagelab_model::systems::linux_file_lru::LinuxFileLru;
 
-/// Bits of a page's name that hold its index; the file's number is above.
+/// Low bits of a page's name, which contain its index. The high bits contain the file's number.
 const INDEX: u32 = 32;
 /// Maximum number of files.
 const MAX_FILES: usize = 1 << 20;
-/// Bytes per page beside the tables of the memories: the hash table while it grows, and the state.
+/// Bytes per page for the hash table, while it grows, and the state.
 const NUMBERED: u64 = 64;
 
 /// A policy to simulate.
@@ -42,15 +42,15 @@ impl Simulated {
     }
 }
 
-/// What is known of a page.
+/// The state of a page.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
-    /// It was read from its device, and not requested yet.
+    /// Read from its device, and not requested yet.
     #[default]
     Read,
-    /// Its first request found it in the kernel's cache, as far as is known.
+    /// Found in the page cache by its first request, as far as is known.
     Found,
-    /// It was requested or written before.
+    /// Requested or written before.
     Known,
 }
 
@@ -60,7 +60,7 @@ struct Memory {
     misses: u64,
 }
 
-/// The simulations, fed event by event.
+/// The simulations of a stream of events.
 pub struct Live {
     memories: Vec<Memory>,
     rate: f64,
@@ -71,10 +71,10 @@ pub struct Live {
     counted: Counted,
 }
 
-/// What the stream had.
+/// Counts of the stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// Pages requested.
+    /// Requested pages.
     pub requests: u64,
     /// Of these, pages that are simulated.
     pub simulated: u64,
@@ -82,20 +82,20 @@ pub struct Counted {
     pub first: u64,
     /// Of these, pages that the kernel had cached before the start.
     pub cached_before: u64,
-    /// Requests and arrivals of pages that did not fit in the planned memory.
+    /// Requested and loaded pages beyond the planned memory.
     pub left_out: u64,
 }
 
 /// The misses of one simulated memory, scaled to all pages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Misses {
-    /// Misses, the first ones of pages that the kernel had to read included.
+    /// Misses, including first requests of pages that the kernel had to read.
     pub all: f64,
     /// As a share of the requests, from 0 to 1; `None` without a request.
     pub ratio: Option<f64>,
 }
 
-/// The memory of a simulation is not possible.
+/// Why a memory cannot be simulated.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Impossible {
     /// The sample has too few frames.
@@ -120,17 +120,17 @@ fn scaled(frames: u32, rate: f64) -> Result<u32, Impossible> {
     if rate < 1.0 && scaled < TRUSTED { Err(Impossible::TooFewFrames { frames, rate }) } else { Ok(scaled) }
 }
 
-/// The pages that a budget of so many bytes holds, of simulations of so many memories.
+/// Number of pages that fit in `bytes` bytes, for simulations of `memories` memories.
 pub fn pages_within(bytes: u64, memories: usize) -> u32 {
     u32::try_from(bytes / (NUMBERED + A_PAGE * memories as u64)).unwrap_or(u32::MAX - 1)
 }
 
 impl Live {
-    /// Empty memories of these policies and frames. `rate` is the share of the pages to simulate,
-    /// above 0 and up to 1; at most `max_pages` of them are.
+    /// Creates empty memories with these policies and frames. `rate` is the share of the pages to
+    /// simulate, above 0 and up to 1; `max_pages` limits their number.
     ///
     /// # Errors
-    /// When the share is too small for the frames.
+    /// If the share is too small for the frames.
     pub fn new(runs: &[(Simulated, u32)], rate: f64, max_pages: u32) -> Result<Self, Impossible> {
         Sampling::of_rate(rate)?;
         let memory = |(simulated, frames): &(Simulated, u32)| {
@@ -147,8 +147,8 @@ impl Live {
         })
     }
 
-    /// The names of the pages of a file, for a trace: its number, and the index below it; `None` of
-    /// a file beyond the planned number, or of an index beyond 2^32.
+    /// The names of pages of a file: the file's number above the page's index. `None` if there are
+    /// too many files, or an index exceeds 2^32.
     pub fn names(&mut self, file: (u32, u64), pages: &Range<u64>) -> Option<Range<u64>> {
         let next = self.files.len();
         let number = match self.files.get(&file) {
@@ -160,7 +160,7 @@ impl Live {
         (pages.end <= 1 << INDEX).then(|| name(pages.start)..name(pages.start) + (pages.end - pages.start))
     }
 
-    /// A task requested these pages of a file.
+    /// Adds a request for pages of a file.
     pub fn request(&mut self, file: (u32, u64), pages: Range<u64>) {
         self.counted.requests += pages.end - pages.start;
         self.each(file, pages, |live, number, is_new| {
@@ -181,7 +181,7 @@ impl Live {
         });
     }
 
-    /// These pages of a file were read from its device, before or just after their request.
+    /// Adds a read of pages from the device, before or just after their request.
     pub fn read(&mut self, file: (u32, u64), pages: Range<u64>) {
         self.each(file, pages, |live, number, _| {
             let state = &mut live.states[number as usize];
@@ -192,7 +192,7 @@ impl Live {
         });
     }
 
-    /// These pages of a file entered the cache by a write.
+    /// Adds pages that entered the cache by a write.
     pub fn write(&mut self, file: (u32, u64), pages: Range<u64>) {
         self.each(file, pages, |live, number, _| {
             live.states[number as usize] = State::Known;
@@ -203,7 +203,7 @@ impl Live {
         });
     }
 
-    /// Gives the dense number of each sampled page, and whether it is new, to `take`.
+    /// Passes the dense number of each sampled page, and whether it is new, to `take`.
     fn each(&mut self, file: (u32, u64), pages: Range<u64>, take: impl Fn(&mut Self, u32, bool)) {
         let length = pages.end - pages.start;
         let Some(names) = self.names(file, &pages) else {
@@ -227,23 +227,22 @@ impl Live {
         }
     }
 
-    /// What the stream had so far.
+    /// The counts so far.
     pub fn counted(&self) -> Counted {
         self.counted
     }
 
-    /// Pages that are simulated, and files.
+    /// Number of simulated pages, and of files.
     pub fn size(&self) -> (usize, usize) {
         (self.states.len(), self.files.len())
     }
 
-    /// The pages that the kernel had cached before the start, scaled to all pages.
+    /// Number of pages that the kernel had cached before the start, scaled to all pages.
     pub fn cached_before(&self) -> f64 {
         self.counted.cached_before as f64 / self.rate
     }
 
-    /// The misses that no memory avoids, scaled to all pages: first requests of pages that the
-    /// kernel had to read.
+    /// Compulsory misses, scaled to all pages: first requests of pages that the kernel had to read.
     pub fn compulsory(&self) -> f64 {
         (self.counted.first - self.counted.cached_before) as f64 / self.rate
     }
@@ -272,7 +271,7 @@ mod tests {
         (Simulated::Policy(PolicyKind::Lru), frames)
     }
 
-    /// Requests of pages that the kernel has to read.
+    /// Requests pages that the kernel has to read.
     fn cold(live: &mut Live, pages: Range<u64>) {
         live.read(FILE, pages.clone());
         live.request(FILE, pages);
@@ -315,7 +314,7 @@ mod tests {
         live.request(FILE, 0..4);
         live.read(FILE, 0..4);
         assert_eq!((live.misses()[0].all, live.counted().cached_before), (8.0, 4));
-        // A page that was written is no first request.
+        // The request of a written page is no first request.
         live.write(FILE, 8..9);
         live.request(FILE, 8..9);
         assert_eq!((live.misses()[0].all, live.counted().first), (8.0, 8));

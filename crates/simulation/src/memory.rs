@@ -1,10 +1,10 @@
-//! A memory under a policy or a system, reference by reference, and the pages that are in it.
+//! A simulated memory that can be asked for its pages between references.
 
 use pagelab_model::paging::{Machine, OutOfMemory, System};
 use pagelab_model::policy::{Policy, PolicyKind};
 use pagelab_model::systems::SystemKind;
 
-/// A memory of a number of frames for one address space.
+/// The memory of one address space, under a policy or a system.
 pub struct Memory(Kind);
 
 enum Kind {
@@ -13,9 +13,9 @@ enum Kind {
 }
 
 impl Memory {
-    /// Of the policy or the system of this name, with `frames` (at least 1) empty frames for the
-    /// pages `0..pages`; `None` if there is none, and of a policy that needs the future or that
-    /// does not know which pages it holds.
+    /// Creates an empty memory with the policy or system `name`, `frames` (at least 1) frames, and
+    /// the pages `0..pages`. `None` if there is no such model, or if the policy needs the future or
+    /// does not know its pages.
     pub fn named(name: &str, pages: u32, frames: u32) -> Option<Self> {
         if let Some(system) = SystemKind::named(name) {
             let configuration = system.configuration();
@@ -27,7 +27,7 @@ impl Memory {
         policy.contains(0).is_some().then_some(Self(Kind::Policy(policy)))
     }
 
-    /// Whether it may hold pages that are not mapped, and keep frames free: a system.
+    /// Whether it is a system, which may hold unmapped pages and keep frames free.
     pub fn has_reserves(&self) -> bool {
         matches!(self.0, Kind::System(..))
     }
@@ -35,10 +35,10 @@ impl Memory {
     /// References a page.
     ///
     /// # Errors
-    /// When the system can free no frame.
+    /// If the system cannot free a frame.
     ///
     /// # Panics
-    /// When there is no such page.
+    /// If there is no such page.
     pub fn reference(&mut self, page: u32, write: bool) -> Result<(), OutOfMemory> {
         match &mut self.0 {
             Kind::Policy(policy) => {

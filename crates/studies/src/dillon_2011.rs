@@ -80,7 +80,7 @@ impl Row {
 /// Machine, workload, jobs, copies, kernel; real, user and system time in s.
 type Printed = (String, String, u32, u32, String, f64, f64, f64);
 
-/// The published rows, with the machines `of`.
+/// The published rows, with the parameters of the machines.
 fn published(of: &Machines) -> Result<Vec<Row>, StudyError> {
     let either = |text: &str, yes: &str, no: &str| match text {
         text if text == yes => Ok(true),

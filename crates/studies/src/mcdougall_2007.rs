@@ -171,7 +171,7 @@ struct Model {
     /// Of each machine, how many rows it prints while the reference prints its own.
     printed: [f64; 4],
     cases: [(&'static str, Guest); 5],
-    /// What many runs of each case show.
+    /// Statistics of many runs per case.
     shown: [Later<Shown>; 5],
     seed: u64,
 }
@@ -383,7 +383,7 @@ pub(crate) fn live() -> Vec<Live> {
 }
 
 /// The published machines, the modelled guests and this machine.
-/// What many runs of each case show.
+/// The statistics of many runs per case.
 fn cases_table(model: &Model) -> Table {
     let mut table = Table::new(
         format!("{RUNS} runs of {STEPS} sleeps of a second"),

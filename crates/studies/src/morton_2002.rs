@@ -221,8 +221,8 @@ fn model(options: &Options) -> Result<Model, StudyError> {
 const ALL: f64 = 500.0 / INTERLEAVED as f64;
 
 impl Model {
-    /// Performs the runs that have not been performed, on every core.
-    fn perform(&self) {
+    /// Makes all runs, on every core.
+    fn run_all(&self) {
         let interleaved: Vec<_> =
             [&self.ten_at_once, &self.ten_slab_outside].into_iter().chain(&self.five_at_once).collect();
         each(interleaved.len() + 2, |n| {
@@ -365,7 +365,7 @@ fn answering(model: Model, published: Published) -> Result<Answers, StudyError> 
 pub(crate) fn study(options: &Options) -> Result<(Answers, Shown), StudyError> {
     let published = published()?;
     let model = model(options)?;
-    model.perform();
+    model.run_all();
     let costs = model.costs;
     let times = [published.run(WITH)?, published.run(WITHOUT)?];
     let (reclaim, reclaim_plot) = reclaim(&costs);

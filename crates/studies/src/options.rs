@@ -19,7 +19,7 @@ pub struct Options {
     pub fit: Option<Vec<usize>>,
     /// Runs on a kernel that runs, the oldest first: a study takes the newest of each of its experiments.
     pub here: Vec<Run>,
-    /// Whether to run what only tables and plots of the study show, and no claim.
+    /// Whether to make the runs that only tables and plots of the study need.
     pub in_full: bool,
     /// The model as it is, or with something changed.
     pub change: Change,
@@ -88,13 +88,13 @@ fn scaled(declared: &Declared, factor: f64) -> Option<f64> {
     Some(if found < usual { (usual - step).max(0.0) } else { usual + step })
 }
 
-/// A run of a model that is performed when its result is first asked for: a fitted constant is tried with the
-/// runs of a few claims.
+/// A run of a model, made when its result is first needed. The sensitivity to a fitted constant needs
+/// the runs of few claims.
 pub(crate) type Later<T> = LazyLock<T, Box<dyn FnOnce() -> T + Send>>;
 
-/// The run that `perform` performs.
-pub(crate) fn later<T>(perform: impl FnOnce() -> T + Send + 'static) -> Later<T> {
-    LazyLock::new(Box::new(perform))
+/// Defers `run` until its result is needed.
+pub(crate) fn later<T>(run: impl FnOnce() -> T + Send + 'static) -> Later<T> {
+    LazyLock::new(Box::new(run))
 }
 
 /// What a model says to each claim.

@@ -1,4 +1,4 @@
-//! Each eviction of a log against the stream and against OPT with as many frames.
+//! Compares each logged eviction with the reference stream, and with OPT in the same number of frames.
 
 use pagelab_model::policy::Policy;
 use pagelab_model::policy::opt::{NextUse, Opt};
@@ -6,112 +6,109 @@ use serde::Serialize;
 
 use super::ranks::Ranks;
 
-/// Points of the run at which the pages in memory are compared.
+/// Number of points in a run at which the pages in memory are sampled.
 pub const SAMPLES: usize = 60;
-/// Below this age rank an eviction took a page of the younger half of memory.
+/// An evicted page with a lower age rank was in the younger half of memory.
 const YOUNG: f64 = 50.0;
 
-/// A stream, and the pages that left memory in it.
+/// A reference stream and its log of evictions.
 pub struct Log<'a> {
     /// Pages of the mapping.
     pub pages: u32,
-    /// References before those that count.
+    /// Number of references in the opening, before the measured ones.
     pub opening: usize,
-    /// All references.
+    /// All references, with the opening.
     pub references: &'a [u32],
     /// The pages in memory after the opening.
     pub present: &'a [bool],
-    /// The evictions: after how many references, those of the opening not counted, which page was
-    /// gone; in this order.
+    /// The evictions in order of time: the number of measured references made, and the page.
     pub rows: &'a [(u32, u32)],
-    /// The frames that OPT gets.
+    /// Frames of OPT.
     pub frames: u32,
-    /// The frames of the memory limit, those that are kept free included.
+    /// Frames of the memory limit, including those that a system keeps free.
     pub limit: u32,
 }
 
-/// An eviction, judged.
+/// A judged eviction.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Eviction {
-    /// References made when the page was first known to be gone.
+    /// Number of references made when the page was first seen to be absent.
     pub reference: u32,
     /// The page.
     pub page: u32,
-    /// References since the last one to the page, those of the opening included; `None`: there was
-    /// none.
+    /// References since the last reference to the page; `None` if there was none. Counts the
+    /// opening.
     pub age: Option<u32>,
-    /// References to the page so far, without the opening.
+    /// Number of measured references to the page before the eviction.
     pub count: u32,
-    /// The next reference to the page, from 1; `None`: there is none.
+    /// The next reference to the page, counted from 1; `None` if there is none.
     pub next: Option<u32>,
-    /// The share of the other pages in memory that were referenced later, in percent: 0 for the
-    /// youngest page, 100 for the oldest.
+    /// Percentage of the other pages in memory with a later last reference: 0 for the youngest
+    /// page, 100 for the oldest.
     pub rank: f64,
     /// Whether the page was referenced only once since it came into memory.
     pub once: bool,
-    /// References for which OPT kept the page after that; `None`: OPT did not have it either.
+    /// Number of references for which OPT kept the page afterwards; `None` if OPT did not have it.
     pub kept: Option<u32>,
 }
 
-/// The causes of faults that OPT would not have had; with [`Regret::saved`] they sum to the faults
-/// beyond OPT.
+/// The faults beyond OPT by cause. The first four less [`Regret::saved`] are the total.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Regret {
-    /// The page was evicted from the younger half of memory.
+    /// Faults on pages evicted from the younger half of memory.
     pub young: u64,
-    /// It was evicted from the older half after a single reference since it came into memory.
+    /// Faults on pages evicted from the older half, referenced once since they were loaded.
     pub once: u64,
-    /// It was evicted from the older half after several references.
+    /// Faults on pages evicted from the older half, referenced several times.
     pub old: u64,
-    /// It was not in memory before the first reference.
+    /// Faults on pages that were not in memory before the first reference.
     pub outside: u64,
     /// Hits on pages that OPT did not have in memory.
     pub saved: u64,
 }
 
 impl Regret {
-    /// Faults beyond OPT's.
+    /// Faults beyond OPT.
     pub fn total(&self) -> i64 {
         (self.young + self.once + self.old + self.outside) as i64 - self.saved as i64
     }
 }
 
-/// Ages at a point of the run, in references, youngest first: deciles from the minimum to the
-/// maximum. Empty where there are none.
+/// Deciles of ages in references, from the minimum to the maximum. Empty if there are no ages.
 pub type Deciles = Vec<u32>;
 
-/// A point of the run.
+/// A sample of the run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sample {
-    /// References made.
+    /// Number of references made.
     pub reference: u32,
     /// Ages of the pages in memory.
     pub resident: Deciles,
-    /// Ages of the pages evicted since the last point.
+    /// Ages of the pages evicted since the last sample.
     pub evicted: Deciles,
-    /// The pages in memory, a bit for each.
+    /// The pages in memory, one bit per page.
     #[serde(skip)]
     pub present: Vec<u64>,
 }
 
-/// What became of a log.
+/// The judgement of a log.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judged {
-    /// The evictions that the stream explains, in their order.
+    /// The evictions that are consistent with the stream, in order of time.
     pub evictions: Vec<Eviction>,
-    /// Evictions of pages that were not in memory: a log that contradicts itself.
+    /// Number of evictions of pages that were not in memory. They contradict the rest of the log.
     pub contradictions: u64,
-    /// OPT's frames.
+    /// Frames of OPT.
     pub frames: u32,
-    /// References to pages that were not in memory.
+    /// Number of references to pages that were not in memory.
     pub faults: u64,
-    /// OPT's.
+    /// Faults of OPT.
     pub opt: u64,
     /// Pages in memory after the opening, and at the end.
     pub resident: [u64; 2],
-    /// Why there are more faults than OPT's.
+    /// The faults beyond OPT by cause.
     pub regret: Regret,
-    /// Points of the run.
+    /// Samples of the run.
     pub samples: Vec<Sample>,
 }
 
@@ -151,19 +148,19 @@ pub fn judge(log: &Log) -> Judged {
     judging.finish()
 }
 
-/// A log that is being judged.
+/// The state of judging a log.
 struct Judging {
     opening: u32,
     present: Vec<bool>,
-    /// When each page was referenced last, the opening included.
+    /// Time of each page's last reference, counted from the start of the opening.
     last: Vec<u32>,
     count: Vec<u32>,
-    /// References to each page since it came.
+    /// Number of references to each page since it was loaded.
     since: Vec<u32>,
     ranks: Ranks,
-    /// The last eviction of each page that was not followed by a reference.
+    /// Each absent page's last eviction.
     left: Vec<u32>,
-    /// Of each page the eviction after which OPT still has it.
+    /// Each page's eviction after which OPT still has it.
     kept: Vec<u32>,
     ages: Vec<u32>,
     judged: Judged,
@@ -215,8 +212,8 @@ impl Judging {
         }
     }
 
-    /// These pages are gone after `made` references. Their ranks are those among all that were
-    /// there.
+    /// Removes the pages that are absent after `made` references. Ranks count all pages that were in
+    /// memory before.
     fn leave(&mut self, gone: &[(u32, u32)], made: u32, opt: &Opt) {
         let first = self.judged.evictions.len();
         for &(reference, page) in gone {
@@ -253,7 +250,7 @@ impl Judging {
         }
     }
 
-    /// The next reference.
+    /// Makes the next reference.
     fn reference(&mut self, page: u32, made: u32, opt: &mut Opt) {
         let at = page as usize;
         let (opt_hit, opt_gone) = opt.reference_naming(page);
@@ -287,7 +284,7 @@ impl Judging {
         self.enter(at);
     }
 
-    /// OPT has kept the page of an eviction up to here.
+    /// Ends the time for which OPT kept an evicted page.
     fn end_kept(&mut self, page: usize, made: u32) {
         let number = std::mem::replace(&mut self.kept[page], NONE);
         if let Some(eviction) = self.judged.evictions.get_mut(number as usize) {

@@ -1,10 +1,10 @@
-//! Each eviction of a run judged: against OPT on the same stream with as many frames, by the age
-//! of the page among those in memory, and against models.
+//! Judges each eviction of a run: by OPT on the same stream with as many frames, by the age of the
+//! page among the pages in memory, and by comparison with models.
 //!
-//! A run of `mapanon --evictions` records when each page was first known to be gone. The stream is
-//! made once more from the run's parameters. A page is taken as in memory from the reference that
-//! faults on it to the end of the interval in which it left. Ages and ranks are therefore exact to
-//! the interval of the log, which is one reference for a model.
+//! A run of `mapanon --evictions` records when each page was first seen to be absent. The judgement
+//! generates the stream again from the run's parameters. It counts a page as present from the
+//! reference that faults on it to the end of the interval in which it left. The interval of the log
+//! therefore limits the resolution of ages and ranks; it is one reference for a model.
 
 mod judge;
 mod plots;
@@ -26,19 +26,19 @@ pub use self::plots::plots;
 pub use self::similar::{Similarity, similar};
 use crate::regret::MAX_REFERENCES;
 
-/// Classes of age ranks: from 0 to 10%, from 10 to 20%, …
+/// Number of classes of age ranks: 0% to 10%, 10% to 20%, …
 pub const CLASSES: usize = 10;
 
-/// The evictions of a run, judged.
+/// The judged evictions of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Judgement {
-    /// References between two looks at the page table.
+    /// Number of references between two reads of the page table.
     pub interval: u32,
-    /// References that the log covers; fewer than the run made where the log became full.
+    /// Number of references that the log covers: fewer than those of the run if the log became full.
     pub references: u32,
-    /// Frames of OPT and of the models: the most pages that were present in a page map.
+    /// Frames of OPT and of the models: the maximum number of present pages in a page map.
     pub frames: u32,
-    /// Evictions that were judged.
+    /// Number of judged evictions.
     pub evictions: u64,
     /// Of these, evictions of pages that OPT had in memory.
     pub kept_by_opt: u64,
@@ -54,17 +54,17 @@ pub struct Judgement {
     pub faults: u64,
     /// OPT's faults.
     pub opt: u64,
-    /// Why there are more.
+    /// The faults beyond OPT by cause.
     pub regret: Regret,
-    /// Whether the log is complete.
+    /// Counts that show whether the log is complete.
     pub completeness: Completeness,
-    /// The models, the most like first.
+    /// The models, the most similar first.
     pub similar: Vec<Similarity>,
     /// Ages over the run.
     pub samples: Vec<Sample>,
 }
 
-/// The sums that a complete log satisfies, beside the kernel's counters. A count is `None` where it
+/// Counts that add up if the log is complete, and counters of the kernel. A count is `None` if it
 /// was not measured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Completeness {
@@ -72,48 +72,48 @@ pub struct Completeness {
     pub pages: u64,
     /// Pages in memory before the first reference.
     pub resident_first: u64,
-    /// Pages that came into memory, as the log explains it.
+    /// Number of pages that came back to memory, computed from the log.
     pub returned: u64,
-    /// Evictions of the run.
+    /// Number of evictions of the run.
     pub evictions: u64,
     /// Of these, in the log.
     pub logged: u64,
-    /// Of these, known only by the page's return: it left and came back between two looks.
+    /// Of these, evictions of pages that left and came back between two reads of the page table.
     pub between: u64,
-    /// Rows of the log that contradict the others or the parameters.
+    /// Number of rows that contradict other rows or the parameters.
     pub contradictions: u64,
-    /// Pages in memory at the end, as the log explains it.
+    /// Pages in memory at the end, computed from the log.
     pub resident_last: u64,
     /// Pages in memory at the end, in the last page map.
     pub present_last: Option<u64>,
-    /// Faults that the kernel or the model counted.
+    /// Faults counted by the kernel or the model.
     pub counted_faults: Option<u64>,
-    /// Pages that reclaim took (`pgsteal`).
+    /// Reclaimed pages (`pgsteal`).
     pub stolen: Option<u64>,
     /// Pages written to swap (`pswpout`).
     pub swapped_out: Option<u64>,
 }
 
 impl Completeness {
-    /// Pages at the start, and those that came, less those that left and those that are there: 0 of
-    /// a complete log.
+    /// Pages at the start plus returned pages, less evicted pages and pages at the end: 0 if the log
+    /// is complete.
     pub fn difference(&self) -> Option<i64> {
         let left = self.present_last? + self.evictions;
         Some((self.resident_first + self.returned) as i64 - left as i64)
     }
 
-    /// Faults that the log does not explain: pages that left and came back unseen.
+    /// Counted faults less returns in the log: pages that left and came back unseen.
     pub fn unseen(&self) -> Option<i64> {
         Some(self.counted_faults? as i64 - self.returned as i64)
     }
 
-    /// Whether the log has every eviction.
+    /// Whether the log contains every eviction.
     pub fn is_whole(&self) -> bool {
         self.logged == self.evictions
     }
 }
 
-/// Judges the log of the first repetition that has one; `None` where none has.
+/// Judges the log of the first repetition that has one; `None` if none has.
 ///
 /// # Errors
 /// When the stream is a trace that can no longer be read.
@@ -203,8 +203,8 @@ fn of_observations(paging: &Paging, seen: &Observations) -> Result<Option<Judgem
     }))
 }
 
-/// The rows of the log that the parameters allow, in the order of their time, and how many others
-/// there are.
+/// The rows of the log that are valid for the parameters, in order of time, and the number of
+/// invalid rows.
 fn rows(seen: &Observations, pages: u32, references: usize) -> (Vec<(u32, u32)>, u64) {
     let Some(table) = seen.table(evictions::TABLE) else { return (Vec::new(), 0) };
     let column = |column| table.numbers(column).unwrap_or_default().iter();
@@ -222,7 +222,7 @@ fn rows(seen: &Observations, pages: u32, references: usize) -> (Vec<(u32, u32)>,
     (rows, others as u64)
 }
 
-/// The sums of what was judged.
+/// Summarizes judged evictions.
 fn of_judged(judged: Judged) -> Judgement {
     let list = &judged.evictions;
     let mut ranks = [0; CLASSES];

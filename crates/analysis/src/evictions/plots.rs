@@ -1,10 +1,10 @@
-//! The ages of evicted pages against those of the pages in memory (Gorman's page-age graph): over
-//! the run, and as the distribution of ranks.
+//! Gorman's page-age graph: the ages of evicted pages and of pages in memory over the run, and the
+//! distribution of age ranks.
 
 use super::{CLASSES, Judgement, Sample};
 use crate::figure::{Axis, Plot, Series};
 
-/// The plots of one judgement; `of` is the run's name where there are several.
+/// The plots of a judgement. `of` is the run's name if there are several runs.
 pub fn plots(judgement: &Judgement, of: &str) -> [Plot; 2] {
     [ages(judgement, of), ranks(judgement, of)]
 }
@@ -15,7 +15,7 @@ fn ages(judgement: &Judgement, of: &str) -> Plot {
         format!("Age of evicted pages and of pages in memory{of}"),
         format!(
             "A page's age is the number of references since the last one to it. Solid: the median; dotted: \
-            the first and the ninth decile. OPT and the stream are exact; evictions are known to {} references.",
+            the first and the ninth decile. The time of an eviction has a resolution of {} references.",
             judgement.interval
         ),
         Axis::linear("references", ""),
@@ -39,12 +39,12 @@ fn ages(judgement: &Judgement, of: &str) -> Plot {
     plot
 }
 
-/// The distribution of age ranks, beside that of a random choice.
+/// The distribution of age ranks, compared with a random choice.
 fn ranks(judgement: &Judgement, of: &str) -> Plot {
     let mut plot = Plot::new(
         format!("Age rank of evicted pages{of}"),
         "0% is the page in memory that was referenced last, 100% the one that was not referenced for \
-         the longest time. LRU evicts at 100%; a random choice evicts at each rank alike.",
+         the longest time. LRU evicts at 100%; a random choice evicts equally often at each rank.",
         Axis::linear("age rank among the pages in memory [%]", ""),
         Axis::linear("share of the evictions", "share"),
     );

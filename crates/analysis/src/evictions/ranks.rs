@@ -1,7 +1,7 @@
-//! How many pages were referenced later than another one: a Fenwick tree over the time of their
-//! last references (P. M. Fenwick, "A new data structure for cumulative frequency tables", 1994).
+//! Counts the pages with a later last reference than a page: a Fenwick tree over the times of last
+//! references (P. M. Fenwick, "A new data structure for cumulative frequency tables", 1994).
 
-/// The times at which the pages in memory were referenced last.
+/// The times of the last references to the pages in memory.
 #[derive(Debug)]
 pub struct Ranks {
     tree: Vec<u32>,
@@ -9,23 +9,23 @@ pub struct Ranks {
 }
 
 impl Ranks {
-    /// No page, for times below `times`.
+    /// Creates an empty set for times below `times`.
     pub fn new(times: usize) -> Self {
         Self { tree: vec![0; times + 1], count: 0 }
     }
 
-    /// Pages in memory.
+    /// Number of pages in memory.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// A page in memory was referenced last at `time`.
+    /// Adds a page with its last reference at `time`.
     pub fn insert(&mut self, time: u32) {
         self.count += 1;
         self.change(time, 1);
     }
 
-    /// The page of this time left, or was referenced again.
+    /// Removes the page with its last reference at `time`.
     pub fn remove(&mut self, time: u32) {
         self.count -= 1;
         self.change(time, u32::MAX);
@@ -39,7 +39,7 @@ impl Ranks {
         }
     }
 
-    /// Pages in memory that were referenced later than `time`.
+    /// Number of pages in memory with a later last reference than `time`.
     pub fn later_than(&self, time: u32) -> u32 {
         let mut at = time as usize + 1;
         let mut earlier = 0u32;

@@ -1,28 +1,28 @@
-//! Which model the evictions of a log are most like: the pages in memory of both at the same
-//! points, and the evicted pages that the model does not have in memory either.
+//! Compares the evictions of a log with models: by the pages in memory at the same points, and by
+//! the evicted pages that the model does not have in memory either.
 
 use pagelab_simulation::memory::Memory;
 use serde::Serialize;
 
 use super::judge::{Eviction, Judged, Log};
 
-/// The models that a log is compared with. `random` shows how much is chance.
+/// The models that a log is compared with. `random` shows the agreement by chance.
 pub const MODELS: [&str; 8] = ["lru", "clock", "2q", "fifo", "arc", "linux-lru", "linux-mglru", "random"];
 
-/// How like a model a log is.
+/// The similarity of a log to a model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Similarity {
     /// The model's name.
     pub model: &'static str,
-    /// The mean Jaccard index of both sets of pages in memory: pages that both have, divided by
-    /// those that either has.
+    /// The mean Jaccard index of the two sets of pages in memory: pages in both, divided by pages in
+    /// either.
     pub jaccard: f64,
     /// The share of the evicted pages that the model did not have in memory at that time either.
     pub agreed: f64,
 }
 
-/// The models by their likeness, the most like first; without those that cannot run in so few
-/// frames. `write` tells which references write.
+/// The models, the most similar first, without those that cannot run in so few frames. `write`
+/// returns whether the next reference writes.
 pub fn similar(log: &Log, judged: &Judged, write: impl Fn() -> Box<dyn FnMut() -> bool>) -> Vec<Similarity> {
     let one = |&model: &&'static str| of_model(model, log, judged, write());
     let mut list: Vec<Similarity> = MODELS.iter().filter_map(one).collect();
@@ -30,8 +30,8 @@ pub fn similar(log: &Log, judged: &Judged, write: impl Fn() -> Box<dyn FnMut() -
     list
 }
 
-/// A system keeps frames free and holds pages that are not mapped, so it gets the frames of the
-/// limit, and a policy as many as pages were present.
+/// A system keeps frames free and holds unmapped pages, so it gets the frames of the memory limit. A
+/// policy gets the number of pages that were present.
 fn of_model(
     model: &'static str,
     log: &Log,
@@ -77,7 +77,7 @@ fn replay(
     })
 }
 
-/// The Jaccard index of both sets.
+/// The Jaccard index of the two sets.
 fn jaccard(present: &[u64], contains: impl Fn(u32) -> bool, pages: u32) -> f64 {
     let (mut both, mut either) = (0u64, 0u64);
     for page in 0..pages {

@@ -1,4 +1,4 @@
-//! Planted streams, sums, and a slow judge that looks at everything.
+//! Planted streams, sums, and a naive judge.
 
 use super::*;
 use pagelab_model::policy::PolicyKind;
@@ -6,7 +6,7 @@ use pagelab_model::policy::opt::NextUse;
 use pagelab_model::policy::{Policy, opt::Opt};
 use proptest::prelude::*;
 
-/// The evictions of a policy on `opening` and `measured`, and the pages that it has in between.
+/// The evictions of a policy on `measured`, and its pages after `opening`.
 fn log_of(
     policy: &mut dyn Policy,
     pages: u32,
@@ -60,8 +60,8 @@ fn judged(
     (judge(&log), rows)
 }
 
-/// A loop over one page more than memory: LRU evicts the oldest page, which is the next to be
-/// referenced, at every reference. OPT keeps it, and misses once in `frames` references.
+/// A loop over one page more than memory: at every reference LRU evicts the oldest page, which is
+/// referenced next. OPT keeps that page, and misses once per `frames` references.
 #[test]
 fn a_loop_under_lru_evicts_the_oldest_page_which_opt_keeps() {
     let (pages, frames) = (101u32, 100u32);
@@ -88,7 +88,7 @@ fn opt_regrets_nothing() {
     assert_eq!((judged.faults, judged.regret), (judged.opt, Regret::default()));
 }
 
-/// The age rank, OPT's set and the next reference, by looking at every page and reference.
+/// The age rank, OPT's set and the next reference, from a scan of every page and reference.
 fn naive(
     opening: &[u32],
     measured: &[u32],
@@ -170,7 +170,7 @@ proptest! {
         for (fast, slow) in judged.evictions.iter().zip(slow) {
             prop_assert!((fast.rank - slow.0).abs() < 1e-9, "{:?} {:?}", fast, slow);
             prop_assert_eq!(fast.next, slow.2);
-            // Of pages that are not referenced again OPT may drop any.
+            // OPT may drop any page that is not referenced again.
             if fast.next.is_some() {
                 prop_assert_eq!(fast.kept.is_some(), slow.1);
             }
@@ -190,7 +190,7 @@ proptest! {
     }
 }
 
-/// A model's own run is most like that model, and its log is complete.
+/// A model's own run is most similar to that model, and its log is complete.
 #[test]
 fn a_models_run_is_most_like_itself() {
     use pagelab_experiment::experiments::Experiment;

@@ -200,7 +200,7 @@ pub fn regret(run: &Run) -> Option<Finding> {
     Some(Finding::new(run, What::Regret, list, evidence))
 }
 
-/// How each eviction of a run compares with OPT's; nothing for runs without a log.
+/// The judgement of the evictions of a run with a log.
 pub fn evictions(run: &Run) -> Option<Finding> {
     let judgement = crate::evictions::of_run(run).ok()??;
     let evictions = Figure::of(run, metrics::EVICTIONS)?;

@@ -1,4 +1,4 @@
-//! The log of evictions, which a kernel's run and a model's record alike.
+//! The log of evictions, for runs on kernels and on models.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use crate::observation::Observation;
 use crate::recorder::Recorder;
 use crate::tables::evictions;
 
-/// Evictions in the order in which they became known. It keeps the first [`Self::MAX_ROWS`] of them
-/// and counts all.
+/// Evictions in the order in which they were seen. It keeps the first [`Self::MAX_ROWS`], and counts
+/// all.
 #[derive(Debug)]
 pub struct EvictionLog {
     rows: Vec<(u32, u32)>,
@@ -20,15 +20,15 @@ pub struct EvictionLog {
 }
 
 impl EvictionLog {
-    /// The maximum number of evictions that a log keeps.
+    /// Maximum number of evictions in a log.
     pub const MAX_ROWS: usize = MAX_EVICTIONS;
 
-    /// An empty log with room for all its rows, so that it never allocates.
+    /// Creates an empty log with room for all rows, so that it does not allocate later.
     pub fn new() -> Self {
         Self { rows: Vec::with_capacity(Self::MAX_ROWS), count: 0 }
     }
 
-    /// Adds an eviction: `page` was gone after `references` references.
+    /// Adds an eviction: `page` was absent after `references` references.
     pub fn add(&mut self, references: u32, page: u32) {
         self.count += 1;
         if self.rows.len() < Self::MAX_ROWS {
@@ -36,15 +36,16 @@ impl EvictionLog {
         }
     }
 
-    /// Evictions so far, also those beyond the rows.
+    /// Number of evictions, including those that were not kept.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Records the table, the count, and the references between two looks (`interval`).
+    /// Records the table, the count, and `interval`, the number of references between two reads of
+    /// the page table.
     ///
     /// # Errors
-    /// When they cannot be kept.
+    /// If the recorder fails.
     pub fn record(self, interval: u32, recorder: &mut dyn Recorder) -> Result<(), Failure> {
         let entry = (environment::EVICTIONS_INTERVAL.to_owned(), interval.to_string());
         recorder.observe(Observation::Environment(BTreeMap::from([entry])))?;

@@ -1,4 +1,4 @@
-//! A share of the references of a stream, each drawn by itself, as YCSB draws updates among its reads
+//! A share of the references in a stream. Each is drawn independently, as YCSB draws updates and reads
 //! (Cooper et al., SoCC 2010: workload A has 50% of them, B has 5%).
 
 use std::fmt;
@@ -25,12 +25,12 @@ impl Share {
     /// Every reference.
     pub const ALL: Self = Self(WHOLE);
 
-    /// Whether no reference is in it.
+    /// Whether the share is 0%.
     pub fn is_none(self) -> bool {
         self.0 == 0
     }
 
-    /// Whether some references are in it and others are not.
+    /// Whether the share is between 0% and 100%.
     pub fn is_mixed(self) -> bool {
         !self.is_none() && self != Self::ALL
     }
@@ -40,13 +40,13 @@ impl Share {
         (u128::from(count) * u128::from(self.0) / u128::from(WHOLE)) as u64
     }
 
-    /// Which references are in it, in their order; the same for the same seed, on every target.
+    /// Draws for the references in order. They depend on the seed only, not on the target.
     pub fn drawn(self, seed: u64) -> Draws {
         Draws { share: self, rng: Rng::new(seed ^ APART) }
     }
 }
 
-/// Which references are in a share, one after the other, without end.
+/// An endless sequence of draws.
 #[derive(Clone, Debug)]
 pub struct Draws {
     share: Share,
@@ -54,7 +54,7 @@ pub struct Draws {
 }
 
 impl Draws {
-    /// Whether the next reference is in the share.
+    /// Draws whether the next reference is in the share.
     #[inline]
     pub fn draw(&mut self) -> bool {
         match self.share.is_mixed() {

@@ -6,8 +6,8 @@
 //!
 //! The programs add up in the kernel, so nothing is lost and nothing has to be copied out at each
 //! event. Only the stream of requests is copied, through a ring that may overflow. Programs, maps
-//! and the events they hang on belong to their descriptors: they are gone with the process however
-//! it ends, and nothing needs to be put back. Needs root (CAP_BPF and CAP_PERFMON)
+//! and their events belong to file descriptors: the kernel removes them when the process ends,
+//! however it ends. Needs root (CAP_BPF and CAP_PERFMON)
 //! and Linux 5.14.
 
 mod assembler;

@@ -19,23 +19,23 @@ const KIND: u32 = 27;
 const BUSY: u32 = 1 << 31;
 const DISCARDED: u32 = 1 << 30;
 const LENGTH: u32 = DISCARDED - 1;
-/// The bytes before a record (`BPF_RINGBUF_HDR_SZ`). Records are aligned to as many.
+/// Bytes of a record's header (`BPF_RINGBUF_HDR_SZ`), and the alignment of records.
 const HEADER: usize = 8;
 
 /// A ring of records of `WORDS` words of eight bytes.
 #[derive(Debug)]
 pub(super) struct Ring<const WORDS: usize> {
     map: OwnedFd,
-    /// The page with the position of the reader, which pagelab writes.
+    /// The page with the reader's position, which pagelab writes.
     reader: NonNull<u8>,
-    /// The page with the position of the writers, then the ring, mapped twice in a row so that
-    /// every record is contiguous.
+    /// The page with the writers' position, followed by the ring. The kernel maps the ring twice in a
+    /// row, so that every record is contiguous.
     writers: NonNull<u8>,
     bytes: usize,
 }
 
 impl<const WORDS: usize> Ring<WORDS> {
-    /// A ring of so many bytes, a power of two.
+    /// Creates a ring of `bytes` bytes, a power of two.
     pub(super) fn new(bytes: u32) -> Result<Self, TraceError> {
         let map = create(KIND, [0, 0], bytes)?;
         let bytes = bytes as usize;
@@ -49,21 +49,21 @@ impl<const WORDS: usize> Ring<WORDS> {
         let refused = |error| TraceError::refused("to map a BPF ring buffer", error);
         let reader = mapped(page, ProtFlags::READ | ProtFlags::WRITE, 0).map_err(refused)?;
         let writers = mapped(page + 2 * bytes, ProtFlags::READ, page).inspect_err(|_| {
-            // SAFETY: the mapping was made above, and nobody else has it.
+            // SAFETY: this function created the mapping and has not passed it on.
             let _ = unsafe { munmap(reader.as_ptr().cast(), page) };
         });
         Ok(Self { reader, writers: writers.map_err(refused)?, map, bytes })
     }
 
-    /// Its file descriptor, for a program.
+    /// The file descriptor of the map, for a program.
     pub(super) fn number(&self) -> i32 {
         self.map.as_raw_fd()
     }
 
-    /// Gives every complete record to `take`, in order.
+    /// Passes every complete record to `take`, in order.
     pub(super) fn drain(&mut self, mut take: impl FnMut([u64; WORDS])) {
-        // SAFETY: both words are at the beginning of their pages, aligned, and the kernel writes
-        // and reads them as one word.
+        // SAFETY: both words are aligned, at the start of their pages, and the kernel accesses them
+        // as whole words.
         let (reader, writers) = unsafe {
             (&*self.reader.as_ptr().cast::<AtomicU64>(), &*self.writers.as_ptr().cast::<AtomicU64>())
         };

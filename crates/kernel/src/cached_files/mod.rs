@@ -53,7 +53,8 @@ pub fn look(order: &Order) -> io::Result<Looked> {
         jobs.extend(processes::all().into_iter().map(Job::Process));
     }
     let (queue, seen) = (Queue::new(jobs), Mutex::default());
-    // Threads that map files wait for each other: two take twice the CPU time of one, and as long.
+    // Threads that map files contend for the lock of the address space: two take as long as one, and
+    // twice the CPU time.
     let threads = match order.frames {
         true => 1,
         false => thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS),

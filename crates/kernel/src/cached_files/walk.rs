@@ -183,7 +183,7 @@ pub fn open(
     open_with(directory, name, OFlags::NOFOLLOW)
 }
 
-/// The same with these flags.
+/// Like [`open`], with `flags` instead of `O_NOFOLLOW`.
 pub fn open_with(
     directory: impl std::os::fd::AsFd,
     name: impl rustix::path::Arg + Copy,

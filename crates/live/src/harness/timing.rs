@@ -51,7 +51,7 @@ pub struct Tally {
     pub interrupted: (u64, u64),
     /// Of references of which some write, those that do, whatever they met.
     pub writes: Distribution,
-    /// Where asked for: which references of the last call of [`references`] faulted, by their place.
+    /// The indexes of the references of the last call of [`references`] that faulted, if requested.
     pub faulted: Option<Vec<u32>>,
     last: Usage,
 }
@@ -68,7 +68,8 @@ pub struct Timed {
 }
 
 impl Tally {
-    /// An empty one that names the references that faulted, of at most `references` in a call.
+    /// Creates an empty tally that collects the indexes of faults, for calls with at most `references`
+    /// references.
     pub fn naming_faults(references: usize) -> Self {
         Self { faulted: Some(Vec::with_capacity(references)), ..Self::default() }
     }
@@ -90,7 +91,7 @@ impl Tally {
 }
 
 impl Timed {
-    /// Both, one after the other.
+    /// Adds the timing of the references that followed.
     pub fn add(&mut self, next: &Self) {
         self.sum += next.sum;
         self.max = self.max.max(next.max);

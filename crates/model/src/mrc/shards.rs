@@ -129,7 +129,7 @@ impl Threshold {
     }
 }
 
-/// Whether a sample of this share of the pages has the page.
+/// Whether a sample with this share of the pages includes the page.
 pub fn sampled(page: u64, rate: f64) -> bool {
     Threshold::new(rate, 0).sampled(page).is_some()
 }

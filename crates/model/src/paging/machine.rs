@@ -93,7 +93,7 @@ pub struct Machine {
     periodic_at: u64,
     /// Processor time used by reclaim since it was last charged.
     work: u64,
-    /// Where asked for: the pages that were unmapped since they were last taken.
+    /// The pages unmapped since the last call of [`Self::unmapped`], if requested.
     unmapped: Option<Vec<u32>>,
 }
 
@@ -228,12 +228,12 @@ impl Machine {
         }
     }
 
-    /// Notes from now on which pages are taken out of the page table.
+    /// Begins to collect the pages that leave the page table.
     pub fn note_unmapped(&mut self) {
         self.unmapped = Some(Vec::new());
     }
 
-    /// Takes the pages that were taken out of the page table since the last call, in their order.
+    /// Removes and returns the pages that left the page table since the last call, in order.
     pub fn unmapped(&mut self) -> impl Iterator<Item = u32> + '_ {
         self.unmapped.iter_mut().flat_map(|list| list.drain(..))
     }

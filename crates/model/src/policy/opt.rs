@@ -115,11 +115,11 @@ impl Opt<'_> {
 }
 
 impl Opt<'_> {
-    /// References a page of one that [names](Self::naming) its pages: whether it was resident, and
-    /// the page that was evicted for it.
+    /// References a page. Returns whether it was resident, and the page evicted for it if this policy
+    /// [names](Self::naming) its pages.
     ///
     /// # Panics
-    /// After the end of the stream.
+    /// If the stream has no further reference.
     pub fn reference_naming(&mut self, page: u32) -> (bool, Option<u32>) {
         let time = self.now as u32;
         let step = self.step();

@@ -1,10 +1,10 @@
-//! Linux since 5.9, classic lists: pages of files that tasks read through descriptors, in a cgroup.
+//! Linux since 5.9 with the classic lists: file pages of one cgroup, read through descriptors.
 //!
 //! A page that is read enters the inactive list. The second read of an inactive page activates it
 //! (`folio_mark_accessed`). Reclaim evicts from the old end of the inactive list; the accessed flag
-//! of an inactive page does not save it (`PAGEREF_RECLAIM_CLEAN`). An evicted page leaves the clock
-//! of evictions and activations; a page that returns within a distance of the active pages enters
-//! the active list (`workingset_refault`). Reclaim also deactivates the oldest active pages if the
+//! of an inactive page does not save it (`PAGEREF_RECLAIM_CLEAN`). Eviction records the
+//! clock of evictions and activations; a page enters the active list if it returns before the clock
+//! has advanced by the number of active pages (`workingset_refault`). Reclaim also deactivates the oldest active pages if the
 //! inactive list is short, or if a page returned to the active list since the last reclaim.
 //!
 //! Source: mm/swap.c, mm/workingset.c and mm/vmscan.c. Without swap only file pages compete. The
@@ -30,7 +30,7 @@ pub struct LinuxFileLru {
 }
 
 impl LinuxFileLru {
-    /// Empty lists of `frames` (at least 1) frames, for the pages `0..pages`.
+    /// Creates empty lists for `frames` (at least 1) frames and the pages `0..pages`.
     pub fn new(pages: u32, frames: u32) -> Self {
         let mut new = Self {
             lists: Lists::new(0, 2),

@@ -24,8 +24,8 @@ pub(super) const BATCH: u32 = 32;
 /// No shadow.
 pub(super) const NONE: u64 = u64::MAX;
 
-/// `inactive_is_low`: there may be `int_sqrt(10 · GiB)` active pages per inactive page, 1 below a
-/// GiB.
+/// `inactive_is_low`: the maximum number of active pages per inactive page is `int_sqrt(10 · GiB)`,
+/// or 1 below 1 GiB.
 pub(super) fn inactive_is_low(active: u64, inactive: u64) -> bool {
     let gibibytes = (active + inactive) >> 18;
     let ratio = if gibibytes > 0 { (10 * gibibytes).isqrt() } else { 1 };

@@ -73,10 +73,10 @@ pub trait Player {
     /// Which pages are present and which are in swap, where that is known.
     fn map(&self) -> Option<(PageSet, PageSet)>;
 
-    /// Begins to note which pages leave.
+    /// Begins to collect evicted pages.
     fn note_evictions(&mut self) {}
 
-    /// Gives the pages that left in the last reference, in any order, where that is noted.
+    /// Passes the pages evicted by the last reference to `gone`, in any order.
     fn evicted(&mut self, _gone: &mut dyn FnMut(u32)) {}
 
     /// Where the time went.
@@ -196,7 +196,7 @@ pub fn play(
         }
     }
     recorder.observe(Observation::Table(windows.table()))?;
-    // A model is watched after every reference.
+    // The interval of a model is one reference.
     evictions.map_or(Ok(()), |log| log.record(1, recorder))?;
     let kinds = std::array::from_fn(|kind| kinds[kind].histogram(KINDS[kind]));
     for kind in &kinds {

@@ -297,10 +297,10 @@ fn computed(stream: &StreamArguments, replay: &Replay) -> Result<Vec<Computed>> 
     models.into_iter().map(computed).collect()
 }
 
-/// The model that a target names.
+/// The policy or system of a target.
 ///
 /// # Errors
-/// When it is none.
+/// If the target is no model with a page-replacement policy.
 pub fn model(target: &TargetSpec) -> Result<(String, Replayable)> {
     let TargetKind::Model(name) = &target.kind else {
         return Err(usage(format!(
@@ -326,7 +326,7 @@ struct Replay {
     references: u64,
     pages: u32,
     described: Option<String>,
-    /// Whether the recording lacks the references within a window.
+    /// Whether the recording was made through a window.
     through_window: bool,
 }
 

@@ -90,7 +90,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         return Err(error);
     }
     let change = arguments.without.clone().map_or(Change::None, Change::Without);
-    // The overview of all studies prints claims alone.
+    // The overview of all studies prints claims only.
     let all = arguments.paper.is_some() || arguments.json || arguments.html.is_some();
     let (seed, fit) = (arguments.seed, arguments.fit.clone());
     let options = Options { seed, fit, in_full: all, change, ..Options::default() };

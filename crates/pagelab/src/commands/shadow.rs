@@ -1,5 +1,5 @@
-//! `pagelab shadow`: other memory sizes and policies, simulated on the live requests of the page
-//! cache, compared with the kernel's own misses.
+//! `pagelab shadow`: simulates other memory sizes and policies on the live requests of the page
+//! cache, and compares their misses with the kernel's.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -30,9 +30,9 @@ use crate::output::{SCHEMA_VERSION, remark, say, sentences};
 use crate::stream::frames;
 use crate::tracing::created;
 
-/// How long the ring may fill before pagelab reads it.
+/// Time between two reads of the ring.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
-/// How often pagelab reads the size of the kernel's cache, and looks for new cgroups.
+/// Time between two reads of the page cache's size, and of the list of cgroups.
 const SIZE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// The arguments.
@@ -94,20 +94,20 @@ pub struct Arguments {
     program: Vec<OsString>,
 }
 
-/// A number of seconds, with or without `s`.
+/// Parses a number of seconds, with or without `s`.
 fn seconds(text: &str) -> Result<Duration, &'static str> {
     let number = text.strip_suffix('s').unwrap_or(text).parse().ok();
     let number = number.filter(|number: &f64| (0.1..=86_400.0).contains(number));
     number.map(Duration::from_secs_f64).ok_or("must be between 0.1 and 86400 seconds")
 }
 
-/// The `N` of `1/N`.
+/// Parses the `N` of `1/N`.
 fn share(text: &str) -> Result<u32, &'static str> {
     let number = text.strip_prefix("1/").and_then(|number| number.parse().ok());
     number.filter(|number| (1..=1_000_000).contains(number)).ok_or("write 1/N, N between 1 and 1000000")
 }
 
-/// A model to simulate, with its name.
+/// The name of a target's model, and its simulation.
 fn simulated(target: &TargetSpec) -> Result<(String, Simulated)> {
     match model(target)? {
         (name, Replayable::Policy(kind)) if kind.needs_future() => Err(usage(format!(
@@ -171,7 +171,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The folder of a memory cgroup, of either version.
+/// The directory of a memory cgroup of version 1 or 2.
 fn group(name: &str) -> Result<PathBuf> {
     let mount = hierarchy::mount().ok_or_else(|| anyhow!("this machine has no memory controller"))?;
     need::cgroup::below(&mount, name)
@@ -183,18 +183,18 @@ fn started(name: &OsString, rest: &[OsString]) -> Result<Child> {
     child.map_err(|error| usage(format!("{} cannot be started: {error}", name.display())))
 }
 
-/// What is observed, and the simulations.
+/// The stream of requests and the simulations.
 struct Observed {
     stream: PageStream,
     live: Live,
     recording: Option<Recording>,
-    /// The smallest and the largest size of the kernel's page cache, in bytes.
+    /// Minimum and maximum size of the page cache in bytes.
     cached: Option<(u64, u64)>,
     period: Duration,
 }
 
 impl Observed {
-    /// Takes the stream until the program or the period ends, or the user ends it.
+    /// Reads the stream until the program or the period ends, or a signal arrives.
     fn follow(
         &mut self,
         mut program: Option<Child>,
@@ -204,7 +204,7 @@ impl Observed {
         let begun = Instant::now();
         let mut next = begun;
         loop {
-            // Whatever came before the end belongs to the period.
+            // The events before the end belong to the period, so they are read after this check.
             let is_over = interrupt.requested()
                 || period.is_some_and(|period| begun.elapsed() >= period)
                 || program.as_mut().is_some_and(|child| !matches!(child.try_wait(), Ok(None)));
@@ -224,7 +224,7 @@ impl Observed {
         }
     }
 
-    /// Takes the events that have come.
+    /// Reads the available events.
     fn take(&mut self) -> Result<()> {
         let Self { stream, live, recording, .. } = self;
         let mut written = Ok(());
@@ -248,11 +248,11 @@ impl Observed {
     }
 }
 
-/// The trace that is written.
+/// The trace of `--record`.
 struct Recording {
     writer: Writer<BufWriter<File>>,
     runs: Vec<Run>,
-    /// The trace itself, whose pages are not observed.
+    /// The file of the trace, whose own pages are left out.
     file: (u32, u64),
 }
 
@@ -297,7 +297,7 @@ impl Recording {
         if self.runs.is_empty() { Ok(()) } else { self.writer.block(0, 0, self.runs.drain(..)) }
     }
 
-    /// Completes the trace; its number of references.
+    /// Completes the trace, and returns its number of references.
     fn finish(mut self) -> std::io::Result<u64> {
         self.flush()?;
         let ending = Ending { status: "the end of the period".to_owned(), ..Ending::default() };
@@ -305,7 +305,7 @@ impl Recording {
     }
 }
 
-/// What is printed.
+/// The figures to print.
 struct Outcome<'a> {
     observed: &'a Observed,
     counts: Counts,
@@ -316,7 +316,7 @@ struct Outcome<'a> {
 }
 
 impl Outcome<'_> {
-    /// The pages that the kernel had to read for requests.
+    /// Number of requested pages that the kernel had to read.
     fn kernel(&self) -> u64 {
         self.counts.misses + self.counts.ahead
     }

@@ -1,4 +1,4 @@
-//! `mapanon --evictions`: the log of a kernel and of a model is complete, and is judged.
+//! `mapanon --evictions`: logs of a kernel and a model are complete and judged.
 
 use crate::common::{Lab, joined};
 use pagelab_testing::{KERNELS, LIMITS, Test, tests};
@@ -22,7 +22,7 @@ fn judgement(result: &Value) -> Value {
     found.unwrap_or_else(|| panic!("no judgement in {list:?}"))["judgement"].clone()
 }
 
-/// The sums of the log, and the parts of the faults beyond OPT.
+/// Checks the sums of the log, and the sum of the faults beyond OPT by cause.
 fn is_complete(judgement: &Value) {
     let of = |group: &str, name: &str| judgement[group][name].as_i64().unwrap();
     let complete = |name: &str| of("completeness", name);

@@ -1,5 +1,4 @@
-//! The evictions of a run in words and as tables: against OPT, against models, and whether the log
-//! is complete.
+//! The judged evictions of a run as a sentence and as tables.
 
 use pagelab_analysis::evictions::{CLASSES, Completeness, Judgement};
 use pagelab_analysis::finding::{Finding, What};
@@ -8,7 +7,7 @@ use super::shown;
 use crate::table::TextTable;
 use crate::text::count;
 
-/// The sentence.
+/// The evictions in one sentence.
 pub(super) fn sentence(finding: &Finding, judgement: &Judgement) -> String {
     if judgement.evictions == 0 {
         return "no page was evicted".to_owned();
@@ -23,7 +22,7 @@ pub(super) fn sentence(finding: &Finding, judgement: &Judgement) -> String {
     }
     if let Some(likest) = judgement.similar.first() {
         parts.push(format!(
-            "the pages in memory are most like those of model:{} (Jaccard index {:.2})",
+            "the pages in memory are most similar to those of model:{} (Jaccard index {:.2})",
             likest.model, likest.jaccard
         ));
     }
@@ -33,15 +32,15 @@ pub(super) fn sentence(finding: &Finding, judgement: &Judgement) -> String {
     ));
     if !judgement.completeness.is_whole() {
         parts.push(format!(
-            "the log became full: it covers the first {} references",
+            "the log is full and covers the first {} references only",
             count(f64::from(judgement.references))
         ));
     }
     parts.join("; ")
 }
 
-/// The tables of a finding on evictions: causes, ranks, models, completeness; none of other
-/// findings.
+/// The tables of a finding on evictions: causes, ranks, models, completeness. Other findings have
+/// none.
 pub(super) fn tables(finding: &Finding) -> Vec<TextTable> {
     let What::Evictions { judgement } = &finding.what else { return Vec::new() };
     if judgement.evictions == 0 {
@@ -64,7 +63,7 @@ fn causes(judgement: &Judgement) -> TextTable {
     let rows = named.map(|(cause, faults)| vec![cause.to_owned(), signed(faults)]);
     let mut table = TextTable::new("Faults beyond OPT by cause", ["cause", "faults"], rows);
     table.remarks.push(format!(
-        "The run had {} faults, OPT with {} frames {}. References counted since the page came into memory.",
+        "The run had {} faults, OPT with {} frames {}. References are counted from the fault that loaded the page.",
         count(judgement.faults as f64),
         count(f64::from(judgement.frames)),
         count(judgement.opt as f64)
@@ -86,7 +85,7 @@ fn ranks(judgement: &Judgement) -> TextTable {
     let title = "Age of evicted pages among the pages in memory";
     let mut table = TextTable::new(title, ["younger pages", "evictions", "share"], rows);
     table.remarks.push(
-        "LRU evicts pages with 100% younger pages. A random choice evicts as many pages in each row.".into(),
+        "LRU evicts a page when all others are younger. A random choice evicts equally many pages per row.".into(),
     );
     table
 }
@@ -102,9 +101,9 @@ fn models(judgement: &Judgement) -> TextTable {
     let headings = ["model", "Jaccard index", "evictions that agree"];
     let mut table = TextTable::new("Models, the most similar first", headings, rows);
     table.remarks.push(
-        "Jaccard index: pages in memory in both, divided by those in either; the mean of 60 points. An \
-         eviction agrees if the model does not have the page in memory at that time. model:random shows \
-         how much is chance."
+        "Jaccard index: pages in memory in both the run and the model, divided by pages in either; mean of \
+         60 samples. An eviction agrees if the model does not have the page in memory at that time. \
+         model:random shows the agreement by chance."
             .into(),
     );
     table
@@ -146,9 +145,9 @@ fn completeness(judgement: &Judgement) -> TextTable {
         value.map(|value| format!("{name} {}", signed(value as i64 - evictions as i64)))
     };
     let parts = [
-        complete.unseen().map(|unseen| format!("faults less returns {}", signed(unseen))),
-        against("pgsteal less evictions", complete.stolen),
-        against("pswpout less evictions", complete.swapped_out),
+        complete.unseen().map(|unseen| format!("faults minus returns {}", signed(unseen))),
+        against("pgsteal minus evictions", complete.stolen),
+        against("pswpout minus evictions", complete.swapped_out),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     if !parts.is_empty() {

@@ -1,4 +1,4 @@
-//! The ages of evicted pages against those of the pages in memory.
+//! The page-age graphs of judged evictions.
 
 use pagelab_analysis::evictions;
 use pagelab_analysis::figure::Plot;

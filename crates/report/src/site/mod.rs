@@ -219,7 +219,7 @@ fn page(run: &Run, most: Option<usize>) -> (String, bool) {
     }
 }
 
-/// The names of the style sheet and the script, which hold a digest of each.
+/// The names of the style sheet and the script, each with a digest of its content.
 fn shared_names() -> &'static [String; 2] {
     static NAMES: LazyLock<[String; 2]> = LazyLock::new(|| {
         [("style", "css", STYLE), ("script", "js", SCRIPT)]

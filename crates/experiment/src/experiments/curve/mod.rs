@@ -49,7 +49,8 @@ pub struct Curve {
     pub miss_cost: Option<f64>,
     /// How long the program runs without misses, ns, where that was measured.
     pub program_time: Option<f64>,
-    /// Whether the stream was recorded through a window, and lacks the program's references within it.
+    /// Whether the stream was recorded through a window. It then lacks the references within the
+    /// window.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub through_window: bool,
 }

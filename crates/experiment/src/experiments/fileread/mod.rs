@@ -103,16 +103,16 @@ pub struct Fileread {
 }
 declared!(Fileread);
 
-/// Has the draws of the reads in order be others than those of the writes.
+/// Separates the draws for `sequential` from those for `writes`.
 const IN_ORDER: u64 = 0x6f72_6465_7200;
 
 impl Fileread {
-    /// Which reads write, and which follow the previous one.
+    /// The draws for `writes` and for `sequential`.
     pub fn drawn(&self) -> (Draws, Draws) {
         (self.writes.drawn(self.seed), self.sequential.drawn(self.seed ^ IN_ORDER))
     }
 
-    /// Whether every read reads at random, as the published ones do.
+    /// Whether all accesses are random reads, as in the published measurements.
     pub fn is_plain(&self) -> bool {
         self.writes.is_none() && self.sequential.is_none()
     }

@@ -21,7 +21,7 @@ use crate::metrics::{ACCESS_HIT_P50, ACCESS_MAJOR_P50, ACCESS_MEAN, FAULTS_MAJOR
 use crate::setting::{Limit, Mode, Setting, Value};
 use crate::tables::{TableId, tables};
 
-/// The maximum number of evictions that a log keeps.
+/// Maximum number of evictions in a log.
 pub const MAX_EVICTIONS: usize = 1 << 18;
 
 tables! {

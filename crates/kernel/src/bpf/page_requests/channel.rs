@@ -9,17 +9,17 @@ const RING: u32 = 16 << 20;
 /// Maximum number of cgroups of a subtree.
 const MAX_GROUPS: u32 = 1 << 12;
 
-/// The words of a record: kind and device, inode, first page, end.
+/// The words of a record: kind and device, inode, first page, end (exclusive).
 pub(super) const RECORD_WORDS: usize = 4;
 
-/// What happened to the pages of a record.
+/// The event of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A read or a fault requested them.
+    /// A read or a fault requested the pages.
     Requested = 0,
-    /// They entered the cache, from a device, for a request or by read-ahead.
+    /// The pages entered the cache from a device, for a request or by read-ahead.
     Read = 1,
-    /// They entered the cache otherwise, in general by a write.
+    /// The pages entered the cache in another way, usually by a write.
     Written = 2,
 }
 
@@ -27,14 +27,14 @@ pub enum Kind {
 #[derive(Debug)]
 pub(super) struct Channel {
     pub(super) ring: Ring<RECORD_WORDS>,
-    /// Pages whose record the full ring did not take.
+    /// Number of pages in records that found the ring full.
     pub(super) dropped: Map<1, 1>,
-    /// The cgroups whose records are wanted, by the inodes of their folders; without: all.
+    /// The cgroups to report, by the inodes of their directories; `None` means all.
     pub(super) groups: Option<Map<2, 1>>,
 }
 
 impl Channel {
-    /// Empty; with `is_limited` for chosen cgroups only.
+    /// Creates empty maps; with `is_limited`, for selected cgroups only.
     pub(super) fn new(is_limited: bool) -> Result<Self, TraceError> {
         let dropped = Map::new(Full::Refuses, 1)?;
         dropped.put([0], [0]);

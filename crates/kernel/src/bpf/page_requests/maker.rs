@@ -38,7 +38,7 @@ pub(super) const MASK: i16 = -224;
 /// Pages that were counted as hits before they entered the cache.
 pub(super) const COUNTED_FIRST: i16 = -232;
 pub(super) const COUNTED_END: i16 = -240;
-/// A record that is sent.
+/// A record on the stack.
 const RECORD: i16 = -336;
 /// `BPF_RB_NO_WAKEUP`: pagelab polls.
 const SILENTLY: i32 = 1;
@@ -140,7 +140,7 @@ pub(super) struct Maker<'a> {
     pub(super) layout: Layout,
     pub(super) maps: &'a Maps,
     pub(super) by: By,
-    /// Where the programs send requests, if somebody reads them.
+    /// The channel for requests, if there is a reader.
     pub(super) channel: Option<&'a Channel>,
 }
 
@@ -296,8 +296,8 @@ impl Maker<'_> {
         self.note_name(program);
     }
 
-    /// Sends a record of the pages on the frame, if there are any. Clobbers R0 to R5. `over` is a
-    /// label that the program has nowhere else.
+    /// Sends a record of the pages on the stack frame, if there are any. Clobbers R0 to R5. `over` is
+    /// a label that is unique in the program.
     pub(super) fn send(&self, program: &mut Assembler, kind: Kind, over: &'static str) {
         let Some(channel) = self.channel else { return };
         program.load(R1, FRAME, at(FIRST)).load(R2, FRAME, at(END));

@@ -62,7 +62,7 @@ impl PageRequests {
         Self::begin(by, None)
     }
 
-    /// As [`Self::start`]; the programs also send each request through `channel`.
+    /// Like [`Self::start`], but the programs also send each request through `channel`.
     fn begin(by: By, channel: Option<&Channel>) -> Result<Self, TraceError> {
         let maps = Maps::new()?;
         let (programs, hooks) = programs::all(&Btf::read()?, &maps, by, channel)?;

@@ -76,7 +76,7 @@ impl Names {
         if !self.cgroups.contains_key(&number) {
             self.cgroups = cgroups();
         }
-        // One that is removed is not searched for again.
+        // A removed cgroup is not searched for again.
         self.cgroups.entry(number).or_insert_with(|| format!("cgroup {number}")).clone()
     }
 }

@@ -1,5 +1,5 @@
-//! The requests of the page cache one by one, through a ring buffer: which pages of which file, in
-//! the order in which the kernel served them.
+//! The individual requests of the page cache, through a ring buffer: the file and its pages, in the
+//! order in which the kernel served them.
 
 use std::collections::HashSet;
 use std::fs;
@@ -16,21 +16,21 @@ use crate::cgroup::Group;
 use crate::files;
 use crate::region::page_size;
 
-/// Something that happened to pages of a file.
+/// An event of pages of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// What.
+    /// The kind of event.
     pub kind: Kind,
     /// The kernel's number of the file's device.
     pub device: u32,
     /// The file's inode.
     pub inode: u64,
-    /// The page numbers within the file, the end exclusive.
+    /// The page numbers within the file.
     pub pages: std::ops::Range<u64>,
 }
 
-/// The requests of the machine or of one memory cgroup with those below it, one by one and counted,
-/// until it is dropped.
+/// Reports and counts the requests of the machine, or of one memory cgroup and those below it, until
+/// it is dropped.
 #[derive(Debug)]
 pub struct PageStream {
     requests: PageRequests,
@@ -40,10 +40,10 @@ pub struct PageStream {
 }
 
 impl PageStream {
-    /// Starts. `group` is the folder of a memory cgroup.
+    /// Starts the programs. `group` is the directory of a memory cgroup.
     ///
     /// # Errors
-    /// When the kernel is too old (before 5.18) or has no BTF, or the caller lacks the rights.
+    /// If the kernel is older than 5.18 or has no BTF, or the caller lacks the privileges.
     pub fn start(group: Option<&Path>) -> Result<Self, TraceError> {
         let channel = Channel::new(group.is_some())?;
         let by = if group.is_some() { By::Cgroup } else { By::Machine };
@@ -55,12 +55,12 @@ impl PageStream {
         Ok(Self { requests, channel, group: group.map(Path::to_owned), known })
     }
 
-    /// The hooks that the programs are attached to: "functions" or "tracepoints".
+    /// The hooks of the programs: "functions" or "tracepoints".
     pub fn source(&self) -> &'static str {
         self.requests.source()
     }
 
-    /// Gives every event that has come to `take`, in order.
+    /// Passes every available event to `take`, in order.
     pub fn drain(&mut self, mut take: impl FnMut(Event)) {
         self.channel.ring.drain(|[head, inode, first, end]| {
             let [a, b, c, d, e, f, g, h] = head.to_ne_bytes();
@@ -73,15 +73,14 @@ impl PageStream {
         });
     }
 
-    /// Includes the cgroups that were created since.
+    /// Includes the cgroups that were created since the last call.
     pub fn update_groups(&mut self) {
         if let Some(group) = &self.group {
             add_groups(&self.channel, &mut self.known, group);
         }
     }
 
-    /// The kernel's own hits and misses since the last call, and the pages that could not be
-    /// classified.
+    /// The kernel's hits and misses since the last call, and the number of unclassified pages.
     pub fn counts(&mut self) -> (Counts, u64) {
         let sample = self.requests.sample();
         let mut sum = Counts::default();
@@ -95,31 +94,31 @@ impl PageStream {
         (sum, sample.lost)
     }
 
-    /// Bytes of file pages in the kernel's cache, of the machine or of the cgroup.
+    /// Bytes of file pages in the page cache of the machine or of the cgroup.
     pub fn cached_bytes(&self) -> Option<u64> {
         let Some(group) = &self.group else {
             let text = files::text("/proc/vmstat").ok()?;
             let [all, shared] = ["nr_file_pages", "nr_shmem"].map(|name| pagelab_procfs::value(&text, name));
             return Some(all?.saturating_sub(shared.unwrap_or(0)) * page_size() as u64);
         };
-        // Of version 1 the figures with the groups below, of version 2 the only ones.
+        // The counts include the cgroups below: `total_` in version 1, every count in version 2.
         let text = Group::new(group).text("memory.stat")?;
         let of = |names: [&str; 2]| names.iter().find_map(|name| pagelab_procfs::value(&text, name));
         Some(of(["total_cache", "file"])?.saturating_sub(of(["total_shmem", "shmem"]).unwrap_or(0)))
     }
 
-    /// Pages of events that were lost because the ring was full, since the start.
+    /// Number of pages in events lost because the ring was full.
     pub fn dropped(&self) -> u64 {
         self.channel.dropped.get([0]).map_or(0, |[pages]| pages)
     }
 }
 
-/// The kernel's number of a file's device, and its inode, as events have them.
+/// A file's device number and inode, in the form of the events.
 pub fn file_number(file: &fs::Metadata) -> (u32, u64) {
     (rustix::fs::major(file.dev()) << 20 | rustix::fs::minor(file.dev()), file.ino())
 }
 
-/// Adds a cgroup and those below it.
+/// Adds a cgroup and the cgroups below it.
 fn add_groups(channel: &Channel, known: &mut HashSet<u64>, group: &Path) {
     let Some(map) = &channel.groups else { return };
     let mut folders = vec![group.to_owned()];
@@ -138,7 +137,7 @@ fn add_groups(channel: &Channel, known: &mut HashSet<u64>, group: &Path) {
     }
 }
 
-/// The two words of four bytes in the place of one of eight.
+/// The two halves of a word of eight bytes.
 fn words_of(number: u64) -> [u32; 2] {
     let [a, b, c, d, e, f, g, h] = number.to_ne_bytes();
     [u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h])]

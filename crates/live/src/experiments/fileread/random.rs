@@ -10,8 +10,8 @@
 //! the latencies are those of every second block of reads, and the processor time is that of the
 //! blocks between, in which no clock is read.
 //!
-//! `--writes` and `--sequential` draw for each read whether it writes, and whether it follows the
-//! previous one.
+//! With `--writes` and `--sequential`, a draw per read decides whether it writes instead, and whether
+//! it follows the previous one.
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
@@ -45,7 +45,7 @@ const BLOCK: u64 = 64;
 /// One case's figures.
 struct CaseResult {
     reads: u64,
-    /// Those that wrote, with `--writes`.
+    /// Of these, writes; `None` without `--writes`.
     writes: Option<u64>,
     elapsed: u64,
     /// Processor time of a read.
@@ -110,7 +110,7 @@ pub fn perform(fileread: &Fileread, context: &ExecutionContext, recorder: &mut d
     measured.states(Whose::Everybody, None, recorder)
 }
 
-/// What is said where the file system refuses a way to read.
+/// The note on a way to read that the file system refuses.
 fn refused(access: Access) -> &'static str {
     match access {
         Access::Direct => {
@@ -179,7 +179,7 @@ impl Case<'_> {
             Access::Direct if self.direct.is_none() => return Ok(None),
             _ => None,
         };
-        // O_DIRECT wants it aligned to the device's blocks, which are no larger than a page.
+        // O_DIRECT requires alignment to the device's blocks, which are at most a page.
         let mut bytes = vec![0_u8; self.read as usize + page_size()];
         let start = match self.access {
             Access::Direct => bytes.as_ptr().align_offset(page_size()),
@@ -255,7 +255,7 @@ impl Case<'_> {
 
     /// The first bytes out of the cache, and read once in order.
     fn warm(&self, recorder: &mut dyn Recorder) -> Result<()> {
-        // What a case wrote is brought to the disk first: dirty pages stay in the cache.
+        // Dirty pages stay in the cache, so the pages that a case wrote are written back first.
         let dropped = match self.fileread.writes.is_none() {
             true => fadvise(self.file, 0, None, Advice::DontNeed).map_err(Into::into),
             false => forget(self.file),
@@ -274,11 +274,11 @@ impl Case<'_> {
         Ok(())
     }
 
-    /// Writes what was read last.
+    /// Writes the data of the last read.
     fn write(&self, at: u64, buffer: &[u8], region: Option<&Region>) -> std::io::Result<Once> {
         let file = match (self.access, region) {
             (Access::Mmap, Some(region)) => {
-                // SAFETY: as in `once`; the mapping may be written where there are writes.
+                // SAFETY: as in `once`; the mapping is writable if there are writes.
                 unsafe {
                     std::ptr::copy_nonoverlapping(
                         buffer.as_ptr(),

@@ -349,7 +349,7 @@ struct Measuring<'a, C, D> {
     reads_ahead: bool,
     /// What becomes of what is written, and the file, where references write one.
     output: Option<(Output, &'a File)>,
-    /// Where asked for: which pages left.
+    /// The log of evictions, with `--evictions`.
     evictions: Option<Evictions>,
     seen: RawResult,
 }

@@ -39,10 +39,10 @@ pub fn find(name: &str) -> Result<PathBuf> {
     check(below(&unified()?, name)?)
 }
 
-/// The folder of the cgroup `name` below a mount.
+/// The directory of the cgroup `name` below a mount point.
 ///
 /// # Errors
-/// When there is none, or several.
+/// If there is none, or several.
 pub fn below(mount: &Path, name: &str) -> Result<PathBuf> {
     let path = Path::new(name);
     let below = path.strip_prefix(mount).unwrap_or(path);
