@@ -7,6 +7,7 @@
 //! model anonymous memory alone. Of `command` they play what the program was recorded with (`program`).
 
 pub mod play;
+mod players;
 mod program;
 pub mod together;
 
@@ -17,7 +18,7 @@ use pagelab_experiment::build::note;
 use pagelab_experiment::declaration::{Refusal, closest};
 use pagelab_experiment::experiments::Dishonoured;
 use pagelab_experiment::experiments::{Bounds, Command, Content, Experiment, Paging};
-use pagelab_experiment::observation::{Level, PageSet};
+use pagelab_experiment::observation::Level;
 use pagelab_experiment::plan::Settled;
 use pagelab_experiment::setting::{Limit, Value, names};
 use pagelab_experiment::{
@@ -26,13 +27,14 @@ use pagelab_experiment::{
 use pagelab_reference::progress::unwatched;
 use pagelab_reference::room::can_be_had;
 
-use self::play::{Access, BLOCK, Met, Player, SNAPSHOTS, future, play, unmade};
+use self::play::{BLOCK, SNAPSHOTS, future, play, unmade};
+use self::players::{PolicyPlayer, SystemPlayer};
+use crate::paging::Costs;
 use crate::paging::costs;
 use crate::paging::machine::Tally;
-use crate::paging::{Costs, Machine, OutOfMemory, System};
 use crate::parameter::{self, Declared, Parts};
+use crate::policy::PolicyKind;
 use crate::policy::opt::Opt;
-use crate::policy::{Policy, PolicyKind};
 use crate::published::{PUBLISHED, Published};
 use crate::systems::{Configuration, SystemKind};
 
@@ -481,179 +483,6 @@ impl PagingModel {
             entries.insert(format!("model.cost.{name}"), format!("{cost} ns"));
         }
         entries
-    }
-}
-
-/// What [`OutOfMemory`] is to who performs.
-#[cold]
-fn no_memory(error: &OutOfMemory) -> Box<Failure> {
-    Box::new(Failure::out_of_memory(u64::from(error.frames) * PAGE_SIZE).because(error))
-}
-
-struct PolicyPlayer<'a> {
-    pages: u32,
-    /// Where evictions are noted: the pages that were resident before the last reference.
-    residents: Option<Residents>,
-    populated: bool,
-    policy: &'a mut (dyn Policy + 'a),
-    costs: Costs,
-    time: u64,
-    tally: Tally,
-}
-
-impl Player for PolicyPlayer<'_> {
-    fn populate(&mut self, page: u32) -> Result<(), Box<Failure>> {
-        self.policy.reference(page);
-        Ok(())
-    }
-
-    fn begin(&mut self) -> Result<(), Box<Failure>> {
-        Ok(())
-    }
-
-    fn reference(&mut self, page: u32, _write: bool) -> Result<Access, Box<Failure>> {
-        self.tally.references += 1;
-        let access = if self.policy.reference(page) {
-            Access { time: self.costs.hit, met: Met::Hit }
-        } else {
-            self.tally.major += 1;
-            self.tally.swapped_in += 1;
-            self.tally.system += self.costs.major;
-            self.tally.waited += self.costs.seek + self.costs.transfer;
-            let time = self.costs.hit + self.costs.major + self.costs.seek + self.costs.transfer;
-            if let Some(residents) = &mut self.residents {
-                residents.miss(page);
-            }
-            Access { time, met: Met::Major }
-        };
-        self.time += access.time;
-        Ok(access)
-    }
-
-    fn tally(&self) -> Tally {
-        self.tally
-    }
-
-    fn swapped_out(&self) -> Option<u64> {
-        None
-    }
-
-    fn time(&self) -> u64 {
-        self.time
-    }
-
-    fn present(&self) -> u64 {
-        self.policy.resident() as u64
-    }
-
-    fn note_evictions(&mut self) {
-        let policy = &self.policy;
-        let list = (0..self.pages).filter(|&page| policy.contains(page) == Some(true));
-        self.residents = Some(Residents { list: list.collect(), next: 0 });
-    }
-
-    fn evicted(&mut self, gone: &mut dyn FnMut(u32)) {
-        if let Some(residents) = &mut self.residents {
-            residents.leave(self.policy.resident(), |page| self.policy.contains(page), gone);
-        }
-    }
-
-    fn map(&self) -> Option<(PageSet, PageSet)> {
-        let present: Option<Vec<bool>> = (0..self.pages).map(|page| self.policy.contains(page)).collect();
-        let present = present?;
-        let swapped = PageSet::from_flags(present.iter().map(|&inside| self.populated && !inside));
-        Some((PageSet::from_flags(present), swapped))
-    }
-}
-
-/// The resident pages of a policy, in no order, to find those that it evicts: a policy does not
-/// name them.
-struct Residents {
-    list: Vec<u32>,
-    /// Where the search goes on.
-    next: usize,
-}
-
-impl Residents {
-    /// This page came in.
-    fn miss(&mut self, page: u32) {
-        self.list.push(page);
-    }
-
-    /// Of more than `left` pages finds those that are not resident any more.
-    fn leave(&mut self, left: usize, contains: impl Fn(u32) -> Option<bool>, gone: &mut dyn FnMut(u32)) {
-        let mut looks = 0;
-        while self.list.len() > left && looks <= self.list.len() {
-            self.next = if self.next < self.list.len() { self.next } else { 0 };
-            let page = self.list[self.next];
-            if contains(page) == Some(true) {
-                self.next += 1;
-                looks += 1;
-            } else {
-                self.list.swap_remove(self.next);
-                gone(page);
-            }
-        }
-    }
-}
-
-struct SystemPlayer<'a> {
-    machine: Machine,
-    system: &'a mut dyn System,
-    before: Tally,
-    start: u64,
-}
-
-impl Player for SystemPlayer<'_> {
-    fn populate(&mut self, page: u32) -> Result<(), Box<Failure>> {
-        self.machine.reference(self.system, page, true).map(|_| ()).map_err(|e| no_memory(&e))
-    }
-
-    fn note_evictions(&mut self) {
-        self.machine.note_unmapped();
-    }
-
-    fn evicted(&mut self, gone: &mut dyn FnMut(u32)) {
-        self.machine.unmapped().for_each(gone);
-    }
-
-    fn begin(&mut self) -> Result<(), Box<Failure>> {
-        self.before = *self.machine.tally();
-        self.start = self.machine.now();
-        Ok(())
-    }
-
-    fn reference(&mut self, page: u32, write: bool) -> Result<Access, Box<Failure>> {
-        let (minor, major) = (self.machine.tally().minor, self.machine.tally().major);
-        let time = self.machine.reference(self.system, page, write).map_err(|e| no_memory(&e))?;
-        let met = match (self.machine.tally().minor - minor, self.machine.tally().major - major) {
-            (_, 1..) => Met::Major,
-            (1.., _) => Met::Minor,
-            _ => Met::Hit,
-        };
-        Ok(Access { time, met })
-    }
-
-    fn tally(&self) -> Tally {
-        self.machine.tally().since(&self.before)
-    }
-
-    fn swapped_out(&self) -> Option<u64> {
-        Some(self.tally().swapped_out)
-    }
-
-    fn time(&self) -> u64 {
-        self.machine.now() - self.start
-    }
-
-    fn present(&self) -> u64 {
-        (0..self.machine.pages()).filter(|&page| self.machine.mapped(page)).count() as u64
-    }
-
-    fn map(&self) -> Option<(PageSet, PageSet)> {
-        let pages = 0..self.machine.pages();
-        let present = PageSet::from_flags(pages.clone().map(|page| self.machine.mapped(page)));
-        Some((present, PageSet::from_flags(pages.map(|page| self.machine.swapped(page)))))
     }
 }
 

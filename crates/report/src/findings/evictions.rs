@@ -85,7 +85,8 @@ fn ranks(judgement: &Judgement) -> TextTable {
     let title = "Age of evicted pages among the pages in memory";
     let mut table = TextTable::new(title, ["younger pages", "evictions", "share"], rows);
     table.remarks.push(
-        "LRU evicts a page when all others are younger. A random choice evicts equally many pages per row.".into(),
+        "LRU evicts a page when all others are younger. A random choice evicts equally many pages per row."
+            .into(),
     );
     table
 }
