@@ -13,23 +13,19 @@ enum Kind {
 }
 
 impl Memory {
-    /// Creates an empty memory with the policy or system `name`, `frames` (at least 1) frames, and
-    /// the pages `0..pages`. `None` if there is no such model, or if the policy needs the future or
+    /// Creates an empty memory for the pages `0..pages`, with `frames` frames under the policy `name`,
+    /// or `limit` frames under the system `name`; both at least 1. A system may hold unmapped pages
+    /// and keep frames free. `None` if there is no such model, or if the policy needs the future or
     /// does not know its pages.
-    pub fn named(name: &str, pages: u32, frames: u32) -> Option<Self> {
+    pub fn named(name: &str, pages: u32, frames: u32, limit: u32) -> Option<Self> {
         if let Some(system) = SystemKind::named(name) {
             let configuration = system.configuration();
-            let machine = Box::new(configuration.machine(pages, frames.max(1)));
-            return Some(Self(Kind::System(machine, configuration.build(pages, frames.max(1)))));
+            let machine = Box::new(configuration.machine(pages, limit));
+            return Some(Self(Kind::System(machine, configuration.build(pages, limit))));
         }
         let kind: PolicyKind = name.parse().ok()?;
-        let policy = (!kind.needs_future()).then(|| kind.build(pages, frames.max(1), None))?;
+        let policy = (!kind.needs_future()).then(|| kind.build(pages, frames, None))?;
         policy.contains(0).is_some().then_some(Self(Kind::Policy(policy)))
-    }
-
-    /// Whether it is a system, which may hold unmapped pages and keep frames free.
-    pub fn has_reserves(&self) -> bool {
-        matches!(self.0, Kind::System(..))
     }
 
     /// References a page.
@@ -65,11 +61,11 @@ mod tests {
     #[test]
     fn a_memory_holds_the_pages_that_its_policy_keeps() {
         for name in ["lru", "fifo", "linux-lru"] {
-            let mut memory = Memory::named(name, 500, 100).unwrap();
+            let mut memory = Memory::named(name, 500, 100, 100).unwrap();
             (0..500).for_each(|page| memory.reference(page, true).unwrap());
             let held = (0..500).filter(|&page| memory.contains(page)).count();
             assert!((1..=100).contains(&held) && memory.contains(499), "{name}: {held}");
         }
-        assert!(["opt", "ws:10", "nothing"].iter().all(|name| Memory::named(name, 10, 5).is_none()));
+        assert!(["opt", "ws:10", "nothing"].iter().all(|name| Memory::named(name, 10, 5, 5).is_none()));
     }
 }

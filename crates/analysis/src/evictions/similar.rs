@@ -24,26 +24,13 @@ pub struct Similarity {
 /// The models, the most similar first, without those that cannot run in so few frames. `write`
 /// returns whether the next reference writes.
 pub fn similar(log: &Log, judged: &Judged, write: impl Fn() -> Box<dyn FnMut() -> bool>) -> Vec<Similarity> {
-    let one = |&model: &&'static str| of_model(model, log, judged, write());
+    let one = |&model: &&'static str| {
+        let memory = Memory::named(model, log.pages, log.frames, log.limit)?;
+        replay(model, memory, log, judged, write())
+    };
     let mut list: Vec<Similarity> = MODELS.iter().filter_map(one).collect();
     list.sort_by(|a, b| b.jaccard.total_cmp(&a.jaccard));
     list
-}
-
-/// A system keeps frames free and holds unmapped pages, so it gets the frames of the memory limit. A
-/// policy gets the number of pages that were present.
-fn of_model(
-    model: &'static str,
-    log: &Log,
-    judged: &Judged,
-    write: Box<dyn FnMut() -> bool>,
-) -> Option<Similarity> {
-    let memory = Memory::named(model, log.pages, log.frames)?;
-    let memory = match memory.has_reserves() {
-        true => Memory::named(model, log.pages, log.limit)?,
-        false => memory,
-    };
-    replay(model, memory, log, judged, write)
 }
 
 fn replay(

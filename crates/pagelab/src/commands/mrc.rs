@@ -162,7 +162,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
                     "miss_ratio": point.ratio,
                     "standard_error": point.error,
                     "misses_per_second": point.ratio.filter(|_| timed).map(|ratio| program.misses_per_second(ratio)),
-                    "sufficient": enough.is_some_and(|enough| size >= enough),
+                    "sufficient": timed.then(|| enough.is_some_and(|enough| size >= enough)),
                     "knees": table.filter(|_| timed).map(|table| knees(table, &program)),
                     "miss_cost_ns": program.miss,
                     "miss_cost_assumed": about.miss_cost.is_none(),

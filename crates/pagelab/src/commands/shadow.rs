@@ -5,10 +5,11 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitCode};
+use std::process::{Child, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow};
+use pagelab_analysis::curves::short_names;
 use pagelab_counters::views::cachestat::Counts;
 use pagelab_experiment::{Size, TargetSpec};
 use pagelab_kernel::bpf::page_requests::stream::{Event, Kind, PageStream, file_number};
@@ -128,10 +129,14 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     let sizes: Vec<_> = arguments.memory.iter().copied().map(crate::stream::Memory::Size).collect();
     let sizes = frames(&sizes, page, 1)?;
     let models = arguments.on.iter().map(simulated).collect::<Result<Vec<_>>>()?;
-    let names: Vec<(&str, u32)> =
-        sizes.iter().flat_map(|&size| models.iter().map(move |model| (model.0.as_str(), size))).collect();
-    let runs: Vec<_> =
-        sizes.iter().flat_map(|&size| models.iter().map(move |model| (model.1.clone(), size))).collect();
+    let short = short_names(&models.iter().map(|(model, _)| model.as_str()).collect::<Vec<_>>());
+    let (mut memories, mut runs) = (Vec::new(), Vec::new());
+    for &frames in &sizes {
+        for ((model, simulated), short) in models.iter().zip(&short) {
+            memories.push(Memory { model, short, frames });
+            runs.push((simulated.clone(), frames));
+        }
+    }
     let budget = arguments.max_memory.bytes(page);
     cost::allow(budget, "use less --max-memory")?;
     let max_pages = pages_within(budget, runs.len());
@@ -153,9 +158,9 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         );
     }
     let program = arguments.program.split_first().map(|(name, rest)| started(name, rest)).transpose()?;
-    observed.follow(program, arguments.period, interrupt)?;
+    let ended = observed.follow(program, arguments.period, interrupt)?;
     let (counts, unclassified) = observed.stream.counts();
-    let result = Outcome { observed: &observed, counts, unclassified, names, sample: arguments.sample };
+    let result = Outcome { observed: &observed, counts, unclassified, memories, sample: arguments.sample };
     if arguments.json {
         say!("{}", result.object());
     } else {
@@ -167,6 +172,10 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
         if !context.quiet {
             remark!("{}: {} requests", path.display(), text::count(references as f64));
         }
+    }
+    if let (Some(status), Some(name)) = (ended.filter(|status| !status.success()), arguments.program.first())
+    {
+        remark!("warning: {} failed ({status}); the figures cover its run", name.display());
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -183,6 +192,18 @@ fn started(name: &OsString, rest: &[OsString]) -> Result<Child> {
     child.map_err(|error| usage(format!("{} cannot be started: {error}", name.display())))
 }
 
+/// Waits a second for the program to end, which a Ctrl-C reaches as well, and then kills it.
+fn end(program: &mut Child) -> Result<()> {
+    let begun = Instant::now();
+    while program.try_wait()?.is_none() {
+        if begun.elapsed() > Duration::from_secs(1) {
+            program.kill()?;
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    }
+    Ok(())
+}
+
 /// The stream of requests and the simulations.
 struct Observed {
     stream: PageStream,
@@ -194,20 +215,22 @@ struct Observed {
 }
 
 impl Observed {
-    /// Reads the stream until the program or the period ends, or a signal arrives.
+    /// Reads the stream until the program or the period ends, or a signal arrives. Returns how the
+    /// program ended, if it did.
     fn follow(
         &mut self,
         mut program: Option<Child>,
         period: Option<Duration>,
         interrupt: Interrupt,
-    ) -> Result<()> {
+    ) -> Result<Option<ExitStatus>> {
         let begun = Instant::now();
         let mut next = begun;
         loop {
             // The events before the end belong to the period, so they are read after this check.
-            let is_over = interrupt.requested()
-                || period.is_some_and(|period| begun.elapsed() >= period)
-                || program.as_mut().is_some_and(|child| !matches!(child.try_wait(), Ok(None)));
+            let ended = program.as_mut().map_or(Ok(None), Child::try_wait)?;
+            let is_over = ended.is_some()
+                || interrupt.requested()
+                || period.is_some_and(|period| begun.elapsed() >= period);
             self.take()?;
             if Instant::now() >= next || is_over {
                 next = Instant::now() + SIZE_INTERVAL;
@@ -218,7 +241,8 @@ impl Observed {
             }
             if is_over {
                 self.period = begun.elapsed();
-                return Ok(());
+                program.as_mut().map_or(Ok(()), end)?;
+                return Ok(ended);
             }
             std::thread::sleep(POLL_INTERVAL);
         }
@@ -305,13 +329,26 @@ impl Recording {
     }
 }
 
+/// A simulated memory.
+struct Memory<'a> {
+    model: &'a str,
+    /// The model without its parameters, if that distinguishes the models.
+    short: &'a str,
+    frames: u32,
+}
+
+impl Memory<'_> {
+    fn bytes(&self) -> u64 {
+        u64::from(self.frames) * page_size() as u64
+    }
+}
+
 /// The figures to print.
 struct Outcome<'a> {
     observed: &'a Observed,
     counts: Counts,
     unclassified: u64,
-    /// The model and the frames of each simulated memory.
-    names: Vec<(&'a str, u32)>,
+    memories: Vec<Memory<'a>>,
     sample: u32,
 }
 
@@ -322,11 +359,8 @@ impl Outcome<'_> {
     }
 
     /// Each simulated memory with its misses.
-    fn rows(&self) -> impl Iterator<Item = (&str, u32, Misses)> {
-        self.names
-            .iter()
-            .zip(self.observed.live.misses())
-            .map(|(&(name, frames), misses)| (name, frames, misses))
+    fn rows(&self) -> impl Iterator<Item = (&Memory<'_>, Misses)> {
+        self.memories.iter().zip(self.observed.live.misses())
     }
 
     fn print(&self, context: &Context) {
@@ -344,10 +378,10 @@ impl Outcome<'_> {
             count(self.counts.requests() as f64),
             hit_ratio(self.kernel() as f64, self.counts.requests() as f64),
         );
-        let row = |(name, frames, misses): (&str, u32, Misses)| {
+        let row = |(memory, misses): (&Memory, Misses)| {
             vec![
-                text::bytes(f64::from(frames) * page_size() as f64),
-                name.to_owned(),
+                text::bytes(memory.bytes() as f64),
+                memory.short.to_owned(),
                 count(misses.all),
                 hit_ratio(misses.all, counted.requests as f64),
                 change(misses.all, self.kernel() as f64),
@@ -416,9 +450,9 @@ impl Outcome<'_> {
     fn object(&self) -> Value {
         let Observed { stream, live, cached, period, .. } = self.observed;
         let (counted, kernel) = (live.counted(), self.kernel() as f64);
-        let row = |(name, frames, misses): (&str, u32, Misses)| {
+        let row = |(memory, misses): (&Memory, Misses)| {
             json!({
-                "model": name, "frames": frames, "memory_bytes": u64::from(frames) * page_size() as u64,
+                "model": memory.model, "frames": memory.frames, "memory_bytes": memory.bytes(),
                 "misses": misses.all, "miss_ratio": misses.ratio,
                 "of_kernel_misses": (kernel > 0.0).then(|| misses.all / kernel),
             })
