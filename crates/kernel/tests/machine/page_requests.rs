@@ -8,6 +8,7 @@ use pagelab_counters::views::cachestat::{By, Counts};
 use pagelab_kernel::bpf::page_requests::PageRequests;
 use pagelab_kernel::bpf::page_requests::stream::{Kind, PageStream, file_number};
 use pagelab_kernel::content::Filler;
+use pagelab_kernel::page_cache;
 use pagelab_kernel::region::{Region, forget, page_size, write_file};
 use pagelab_testing::{Need, ROOT, Test, tests};
 use rustix::fs::{Advice, fadvise};
@@ -63,6 +64,13 @@ fn of(requests: &mut PageRequests, path: &Path) -> Counts {
     counts
 }
 
+/// The pages of the file that the kernel says are in the cache. A machine that is short of memory
+/// may evict pages of a file that was just read.
+fn cached(path: &Path) -> u64 {
+    let file = File::open(path).unwrap();
+    page_cache::of(&file, file.metadata().unwrap().len()).unwrap().pages
+}
+
 fn read_all(path: &Path, size: usize) {
     // A newly opened file has its own read-ahead state.
     let (file, mut buffer) = (File::open(path).unwrap(), vec![0; size]);
@@ -81,29 +89,42 @@ fn a_cold_read_is_no_hit_and_a_warm_one_is_all_hits() {
         let cold = of(&mut requests, &path);
         assert_eq!((cold.hits, cold.requests()), (0, PAGES as u64), "{size}: {cold:?}");
         assert!(cold.misses > 0, "a task waited: {cold:?}");
+        let kept = cached(&path);
         read_all(&path, size);
         let warm = of(&mut requests, &path);
-        assert_eq!((warm.hits, warm.requests()), (PAGES as u64, PAGES as u64), "{size}: {warm:?}");
+        assert_eq!((warm.hits, warm.requests()), (kept, PAGES as u64), "{size}: {warm:?}");
     }
 }
 
 fn a_mapping_asks_for_what_it_maps() {
     let (_folder, path, file) = cold();
     let mut requests = PageRequests::start(By::File).unwrap();
-    let touch = || {
-        let region = Region::part(&file, 0, PAGES).unwrap();
+    let touch = |pages| {
+        let region = Region::part(&file, 0, pages).unwrap();
         // SAFETY: within the mapping of a file that nobody changes.
-        (0..PAGES).for_each(|page| unsafe {
+        (0..pages).for_each(|page| unsafe {
             region.base().add(page * page_size()).read_volatile();
         });
     };
-    touch();
-    let cold = of(&mut requests, &path);
-    assert_eq!((cold.hits, cold.requests()), (0, PAGES as u64), "{cold:?}");
-    assert!(cold.misses > 0, "{cold:?}");
-    touch();
+    // Whether a page arrives before the kernel maps the pages around it differs from time to time.
+    for _ in 0..8 {
+        forget(&file).unwrap();
+        of(&mut requests, &path);
+        touch(PAGES);
+        let cold = of(&mut requests, &path);
+        assert_eq!((cold.hits, cold.requests()), (0, PAGES as u64), "{cold:?}");
+        assert!(cold.misses > 0, "{cold:?}");
+    }
+    let kept = cached(&path);
+    touch(PAGES);
     let warm = of(&mut requests, &path);
-    assert_eq!((warm.hits, warm.requests()), (PAGES as u64, PAGES as u64), "{warm:?}");
+    assert_eq!((warm.hits, warm.requests()), (kept, PAGES as u64), "{warm:?}");
+    // The same pages, which the kernel maps at once.
+    for _ in 0..3 {
+        touch(10);
+        let again = of(&mut requests, &path);
+        assert_eq!(again.requests(), 10, "{again:?}");
+    }
 }
 
 fn sendfile_asks_as_a_read_does() {
@@ -119,9 +140,10 @@ fn sendfile_asks_as_a_read_does() {
     send();
     let cold = of(&mut requests, &path);
     assert_eq!((cold.hits, cold.requests()), (0, PAGES as u64), "{cold:?}");
+    let kept = cached(&path);
     send();
     let warm = of(&mut requests, &path);
-    assert_eq!((warm.hits, warm.requests()), (PAGES as u64, PAGES as u64), "{warm:?}");
+    assert_eq!((warm.hits, warm.requests()), (kept, PAGES as u64), "{warm:?}");
 }
 
 /// One call for more pages than a program visits at a time.
@@ -139,9 +161,10 @@ fn a_large_read_is_counted_in_pieces() {
     file.read_exact_at(&mut buffer, 0).unwrap();
     let cold = of(&mut requests, &path);
     assert_eq!((cold.hits, cold.requests()), (0, PAGES as u64), "{cold:?}");
+    let kept = cached(&path);
     file.read_exact_at(&mut buffer, 0).unwrap();
     let warm = of(&mut requests, &path);
-    assert_eq!((warm.hits, warm.requests()), (PAGES as u64, PAGES as u64), "{warm:?}");
+    assert_eq!((warm.hits, warm.requests()), (kept, PAGES as u64), "{warm:?}");
 }
 
 fn direct_reads_ask_for_nothing() {
@@ -194,12 +217,13 @@ fn every_owner_has_its_own() {
     let mut machine = PageRequests::start(By::Machine).unwrap();
     let mut processes = PageRequests::start(By::Process).unwrap();
     let mut cgroups = PageRequests::start(By::Cgroup).unwrap();
+    let kept = cached(&path);
     read_all(&path, 64 << 10);
     let own = u64::from(std::process::id());
     let found = processes.sample().owners.into_iter().find(|(owner, _)| owner.number == Some(own));
     let (owner, counts) = found.unwrap();
     // This process reads nothing else meanwhile, because the tests take turns.
-    assert_eq!((counts.hits, counts.wasted), (PAGES as u64, None), "{counts:?}");
+    assert_eq!((counts.hits, counts.wasted), (kept, None), "{counts:?}");
     assert!(!owner.name.is_empty() && owner.name != "?", "{owner:?}");
     let own_cgroup = std::fs::read_to_string("/proc/self/cgroup").unwrap();
     let memory = own_cgroup.lines().find_map(|line| match line.split_once(':')?.1.split_once(':')? {
@@ -207,9 +231,9 @@ fn every_owner_has_its_own() {
         _ => None,
     });
     let found = cgroups.sample().owners.into_iter().find(|(owner, _)| Some(&owner.name) == memory.as_ref());
-    assert!(found.unwrap().1.hits >= PAGES as u64, "{own_cgroup}");
+    assert!(found.unwrap().1.hits >= kept, "{own_cgroup}");
     let all = machine.sample().owners;
-    assert!(all.len() == 1 && all[0].1.hits >= PAGES as u64, "{all:?}");
+    assert!(all.len() == 1 && all[0].1.hits >= kept, "{all:?}");
 }
 
 /// Compares with the kernel's own count of the bytes that a process read from the disk.
@@ -255,11 +279,12 @@ fn the_stream_has_each_requested_page_in_order() {
     sorted.sort_unstable();
     sorted.dedup();
     assert_eq!((read.len(), sorted), (PAGES, (0..PAGES as u64).collect()));
+    let kept = page_cache::of(&file, whole.len() as u64).unwrap().pages;
     file.read_exact_at(&mut whole, 0).unwrap();
     assert_eq!(events(&mut stream, &file, Kind::Requested), (0..PAGES as u64).collect::<Vec<_>>());
     assert_eq!(stream.dropped(), 0);
     let (counts, _) = stream.counts();
-    assert!(counts.misses + counts.ahead >= PAGES as u64 && counts.hits >= PAGES as u64, "{counts:?}");
+    assert!(counts.misses + counts.ahead >= PAGES as u64 && counts.hits >= kept, "{counts:?}");
 }
 
 fn the_stream_of_a_cgroup_has_no_requests_of_others() {

@@ -25,9 +25,10 @@ const LAST: usize = 24;
 const COLD: usize = 32;
 const REQUEST_END: usize = 40;
 
-/// The words of a thread's last fault: device and padding, inode, first page and end of the range
-/// around it, page of a fault without a range (plus 1), hits of a range that equals the previous
+/// The words of a thread's last fault: device and number of continuations, inode, first page and
+/// end of the range around it, page of a fault (plus 1), hits of a range that equals the previous
 /// one.
+const CONTINUED: usize = 4;
 const AROUND: usize = 16;
 const AROUND_END: usize = 24;
 const FAULT: usize = 32;
@@ -35,9 +36,11 @@ const AGAIN: usize = 40;
 
 /// A new state of either kind.
 const STATE: i16 = -288;
-/// Whether the range equals the previous one, and the number of its pages that were already
-/// counted.
+/// Whether the range equals the previous one ([`REPEATED`]) and continues it ([`CONTINUES`]), and
+/// the number of its pages that were already counted.
 const SAME: i16 = -296;
+const REPEATED: i32 = 1;
+const CONTINUES: i32 = 2;
 const BEFORE: i16 = -304;
 
 /// Loads and attaches all of them.
@@ -165,6 +168,7 @@ impl Maker<'_> {
         // The page is in a range that was counted, and counted again for this fault: subtract the
         // second count.
         program.load(R2, R0, (AGAIN, 8)).store_value(R0, AGAIN as i16, 0);
+        program.copy(R1, R7).add_value(R1, 1).store(R0, FAULT as i16, R1);
         program.set(R1, 0).subtract(R1, R2).store(FRAME, PAGES, R1);
         program.store_value(FRAME, FIRST, 0).store_value(FRAME, END, 0).jump("count").label("new");
         program.copy(R8, R7).add_value(R8, 1);
@@ -195,12 +199,21 @@ impl Maker<'_> {
         program.store_value(FRAME, BEFORE, 1).label("no fault");
         program.load(R1, R0, (AROUND, 8)).jump_if_both(R1, If::Not, R7, "new");
         program.load(R1, R0, (AROUND_END, 8)).jump_if_both(R1, If::Not, R8, "new");
-        program.store_value(FRAME, SAME, 1).label("new");
+        program.store_value(FRAME, SAME, REPEATED);
+        // After a fault in the range, the kernel maps what it could not map before. It maps at
+        // least one page each time.
+        program.load(R1, FRAME, at(BEFORE)).jump_if(R1, If::Equal, 0, "new");
+        program.load(R1, R0, (CONTINUED, 4)).add_value(R1, 1).copy(R2, R8).subtract(R2, R7);
+        program.jump_if_both(R1, If::AtLeast, R2, "new").store_word(R0, CONTINUED as i16, R1);
+        program.store_value(FRAME, SAME, CONTINUES).jump("continued").label("new");
         self.new_state(&mut program, map, [Some(R7), Some(R8), None, None]);
+        program.label("continued");
         self.take(&mut program, MAX_WORDS_OF_FOLIO);
         self.hits(&mut program);
         program.load(R2, FRAME, at(BEFORE)).subtract(R1, R2).store(FRAME, PAGES, R1);
         program.load(R2, FRAME, at(SAME)).jump_if(R2, If::Equal, 0, "another");
+        program.jump_if(R2, If::Equal, REPEATED, "repeated").store_value(FRAME, PAGES, 0);
+        program.store_value(FRAME, FIRST, 0).store_value(FRAME, END, 0).jump("another").label("repeated");
         program.ask(MAP_LOOKUP, map, THREAD).jump_if(R0, If::Equal, 0, "another");
         program.load(R1, FRAME, at(PAGES)).store(R0, AGAIN as i16, R1).label("another");
         self.count_request(&mut program);
