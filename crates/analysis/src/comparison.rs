@@ -18,7 +18,7 @@
 //! which shows no spread, a difference counts from [`SINGLE`] on.
 
 pub mod caveats;
-mod detectable;
+pub mod detectable;
 mod line;
 mod test;
 #[cfg(test)]

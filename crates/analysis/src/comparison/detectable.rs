@@ -18,14 +18,15 @@ use super::test::{Scale, Test};
 use crate::stats::median;
 
 /// The share of comparisons that find the change.
-const POWER: f64 = 0.8;
-/// Simulated comparisons, fewer where each compares very many values.
-const SIMULATIONS: usize = 400;
-const MIN_SIMULATIONS: usize = 200;
-/// Effects looked at over all simulations, about.
-const WORK: usize = 1_000_000;
+pub const POWER: f64 = 0.8;
+/// Maximum number of simulated comparisons; [`MIN_SIMULATIONS`] if each has very many effects.
+pub const SIMULATIONS: usize = 400;
+/// Their minimum number.
+pub const MIN_SIMULATIONS: usize = 200;
+/// Approximate number of effects over all simulations.
+pub const WORK: usize = 1_000_000;
 /// The part of the deviation that is smooth.
-const SMOOTH: f64 = 0.5;
+pub const SMOOTH: f64 = 0.5;
 
 /// The minimum detectable change by `test` at `level`, as a factor above 1. `None` with fewer than three varying values,
 /// and where figures may be 0 or below, of which no factor is known.

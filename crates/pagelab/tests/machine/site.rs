@@ -35,7 +35,8 @@ const rows = [...document.querySelectorAll("#lines tr")].map((row) => {
   const value = (n) => row.cells[n].querySelector("data")?.value ?? null;
   const number = (text) => (text === null ? null : Number(text));
   return { metric: row.dataset.metric, before: number(value(1)), after: number(value(2)), change: number(value(3)),
-    interval: value(4)?.split(" ").map(Number) ?? null, p: number(value(5)), test: value(6), verdict: row.cells[6].textContent };
+    interval: value(4)?.split(" ").map(Number) ?? null, p: number(value(5)), test: value(6), verdict: row.cells[6].querySelector("data").textContent,
+    detectable: number(row.cells[6].querySelector(".soft data")?.value ?? null) };
 });
 say(JSON.stringify({ rows, answer: byId("answer").textContent, warnings: [...byId("warnings").children].map((item) => item.textContent) }));
 "##;
@@ -53,6 +54,7 @@ fn the_site_compares_runs_as_compare_does() {
         (Some(a), Some(b)) => (a - b).abs() <= 1e-9 * b.abs().max(1e-6),
         (a, b) => a == b,
     };
+    let mut detectables = 0;
     for (before, after) in [(1, 2), (2, 1), (3, 4), (3, 5), (1, 3)] {
         let browsed = browse(&format!("{}#{before},{after}", page.display()), &[]);
         browsed.assert_clean("the comparison");
@@ -72,6 +74,12 @@ fn the_site_compares_runs_as_compare_does() {
             assert!(near(&row["change"], &line["change"]) && near(&row["p"], &line["p"]), "{what}");
             let ends = [0, 1].iter().all(|&n| near(&row["interval"][n], &line["interval"][n]));
             assert!(ends, "{what}");
+            let detectable = match line["verdict"].as_str() {
+                Some("no significant difference") => &line["minimum_detectable_factor"],
+                _ => &Value::Null,
+            };
+            assert!(near(&row["detectable"], detectable), "{what}");
+            detectables += usize::from(!detectable.is_null());
         }
         let warnings = compared["warnings"].as_array().unwrap();
         let warnings: Vec<String> =
@@ -80,6 +88,7 @@ fn the_site_compares_runs_as_compare_does() {
         let main = compared["primary"].as_str();
         assert!(main.is_none_or(|main| found["answer"].as_str().unwrap().starts_with(main)), "{found}");
     }
+    assert!(detectables > 0);
 }
 
 fn a_second_site_replaces_the_files_of_the_first_and_no_others() {

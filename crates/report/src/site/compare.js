@@ -18,14 +18,15 @@ const testOf = (one, other) => {
   if (other.deterministic) return "signB";
   return one.batch === other.batch && String(one.repetitions) === String(other.repetitions) ? "pairs" : "ranks";
 };
+const isTested = (line, test) => ({ exact: false, counts: false, signA: true, signB: true }[test]
+  ?? !(repeatsItself(line.a) && repeatsItself(line.b)));
 const pOf = (line, test) => {
+  if (!isTested(line, test)) return null;
   switch (test) {
-    case "exact": case "counts": return null;
     case "signA": return signTest(line.b, line.medians[0]);
     case "signB": return signTest(line.a, line.medians[1]);
-    default:
-      if (repeatsItself(line.a) && repeatsItself(line.b)) return null;
-      return test === "pairs" ? signedRank(differences(...scaled(line))) : mannWhitney(line.a, line.b);
+    case "pairs": return signedRank(differences(...scaled(line)));
+    default: return mannWhitney(line.a, line.b);
   }
 };
 const leastP = (test, n, m) => ({ signA: leastSignP(m), signB: leastSignP(n), pairs: leastSignP(n) }[test] ?? leastRanksP(n, m));
@@ -67,6 +68,47 @@ const spread = (line) => {
     return high > low ? (high - low) / Math.abs(middle) : 0;
   };
   return Math.max(of(line.a, line.medians[0]), of(line.b, line.medians[1]));
+};
+
+// The minimum detectable change as a factor above 1, or null: simulated comparisons as in detectable.rs.
+const sideOf = (values) => {
+  const n = values.length, mean = sum(values) / n, stretch = Math.sqrt(n / Math.max(n - 1, 1));
+  const apart = values.map((v) => (v - mean) * stretch);
+  return { values: apart, deviation: Math.sqrt(sum(apart.map((v) => v * v)) / n) };
+};
+const exactSide = (values) => ({ values: values.map(() => 0), deviation: 0 });
+const isAfter = (a, b) => {
+  const at = a.findIndex((v, i) => v !== b[i]);
+  return at < 0 ? false : at >= b.length || a[at] > b[at];
+};
+const detectableOf = (line, level) => {
+  if (line.p === null || line.verdict === "inconclusive" || !isRatio(line)) return null;
+  let { test } = line, [a, b] = scaled(line);
+  if (isAfter(a, b)) [a, b, test] = [b, a, { signA: "signB", signB: "signA" }[test] ?? test];
+  const n = a.length, m = b.length, varying = { signA: m, signB: n }[test] ?? Math.min(n, m);
+  const place = test === "signA" ? leftOut.sign(m, level) : test === "signB" ? leftOut.sign(n, level) : leftOut[test](n, m, level);
+  if (varying < 3 || place < 0) return null;
+  const [one, other, freedom] = {
+    pairs: () => [exactSide(a), sideOf(differences(a, b)), n - 1],
+    ranks: () => [sideOf(a), sideOf(b), n + m - 2],
+    signA: () => [exactSide(a), sideOf(b), m - 1],
+    signB: () => [sideOf(a), exactSide(b), n - 1],
+  }[test]();
+  const { power, simulations, fewest, work, smooth } = data.detectable, { below, normal } = generator(1);
+  const rough = Math.sqrt(1 - smooth * smooth), interest = Math.log1p(limits.practical);
+  const draw = (side, scale) => side.values.map(() => {
+    const value = side.values[below(side.values.length)];
+    return scale * (rough * value + smooth * side.deviation * normal());
+  });
+  const rounds = Math.min(Math.max(Math.floor(work / effectsOf(test, a, b).length), fewest), simulations);
+  const least = Array.from({ length: rounds }, (_, number) => {
+    let squares = 0;
+    for (let i = 0; i < freedom; i += 1) squares += normal() ** 2;
+    const scale = Math.sqrt(freedom / squares), drawn = draw(one, scale), effects = effectsOf(test, drawn, draw(other, scale));
+    const estimate = median(effects);
+    return number % 2 ? Math.max(effects[effects.length - 1 - place], interest + estimate) : Math.max(-effects[place], interest - estimate);
+  });
+  return Math.exp(Math.max(sorted(least)[Math.floor(rounds * power)], interest));
 };
 
 const verdictOf = (line, level, floor) => {
@@ -120,7 +162,7 @@ const compareRuns = (one, other) => {
   const both = ["headline", "rest"].every((of) => lines.some((line) => line.family === of));
   for (const of of Object.keys(parts)) {
     const part = both ? parts[of] : 1, members = lines.filter((line) => line.family === of);
-    const varying = members.filter((line) => pOf(line, test) !== null).length;
+    const varying = members.filter((line) => isTested(line, test)).length;
     const level = limits.alpha * part / Math.max(varying, 1);
     for (const line of members) {
       const n = line.a.length, sides = [line.a, line.b];
@@ -136,6 +178,7 @@ const compareRuns = (one, other) => {
     for (const line of members) {
       const floor = counted ? Math.max(spread(line), limits.counted) : limits.repeated;
       line.verdict = verdictOf(line, level, floor);
+      line.detectable = detectableOf(line, level);
       if (line.verdict === "inconclusive") {
         line.needed = 2;
         while (leastP(line.test, line.needed, line.needed) >= level) line.needed += 1;
@@ -166,6 +209,7 @@ const warningsOf = (one, other, lines, test, counted) => {
 };
 
 // The display of a comparison.
+const eitherWay = (factor) => (factor < 2 ? `±${fixed(Math.max((factor - 1) * 100, 1), 0)}%` : `a factor of ${digits(factor)}`);
 const answerOf = (found, one, other) => {
   const lines = found.deciding.map((name) => found.lines.find((line) => line.name === name)).filter(Boolean);
   const main = lines.find(differs) ?? lines[0];
@@ -174,6 +218,7 @@ const answerOf = (found, one, other) => {
   if (found.exact) parts.push("exact");
   else if (main.test === "counts") parts.push(data.sentences.singleCounts);
   else if (main.interval && main.p !== null) parts.push(`95% interval ${main.interval.map(percent).join(" … ")}`, `p ${pValue(main.p)}`);
+  if (main.verdict === "none" && main.detectable !== null) parts.push(`minimum detectable change ${eitherWay(main.detectable)}`);
   const figures = main.medians.map((v) => figure(v, main.unit)).join(" → ");
   const needed = main.needed ? ` With ${main.a.length} and ${main.b.length} repetitions; this metric needs at least ${main.needed} on each side.` : "";
   const missing = found.notMeasured ? ` ${found.notMeasured}, the primary metric, was not measured on both sides.` : "";
@@ -192,7 +237,8 @@ const rowOf = (line) => {
     side(0, line.a), side(1, line.b), make("td", {}, change),
     make("td", {}, line.interval ? make("data", { value: line.interval.join(" ") }, line.interval.map(percent).join(" … ")) : DASH),
     make("td", {}, line.p === null ? DASH : make("data", { value: line.p }, pValue(line.p))),
-    make("td", { class: ["verdict-word", word].filter(Boolean).join(" ") }, make("data", { value: data.tests[line.test.replace(/^sign.$/, "sign")] }, verdicts[line.verdict])));
+    make("td", { class: ["verdict-word", word].filter(Boolean).join(" ") }, make("data", { value: data.tests[line.test.replace(/^sign.$/, "sign")] }, verdicts[line.verdict]),
+      ...(line.verdict === "none" && line.detectable !== null ? [make("span", { class: "soft" }, make("data", { value: line.detectable }, `detectable: ${eitherWay(line.detectable)}`))] : [])));
 };
 
 const sides = ["before", "after"].map((side) => byId(side));

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use pagelab_analysis::comparison::{self, Caveat, Test, Verdict, caveats};
+use pagelab_analysis::comparison::{self, Caveat, Test, Verdict, caveats, detectable};
 use pagelab_analysis::{
     counts_instructions, headline_metrics, is_deterministic, primary_metric, rank, signed_rank,
 };
@@ -152,6 +152,10 @@ impl Data {
                 "single": comparison::SINGLE, "woken": comparison::WOKEN, "repeated": comparison::REPEATED,
                 "counted": comparison::COUNTED, "nothing": comparison::NOTHING, "repeats": comparison::REPEATS,
                 "exactRanks": rank::EXACT, "exactPairs": signed_rank::EXACT,
+            },
+            "detectable": {
+                "power": detectable::POWER, "simulations": detectable::SIMULATIONS,
+                "fewest": detectable::MIN_SIMULATIONS, "work": detectable::WORK, "smooth": detectable::SMOOTH,
             },
             "tests": {
                 "pairs": test(Test::Pairs), "ranks": test(Test::Ranks), "counts": test(Test::Counts),

@@ -139,3 +139,32 @@ const holm = (p) => {
   order.forEach((i, step) => { worst = Math.max(worst, Math.min(p[i] * (p.length - step), 1)); corrected[i] = worst; });
   return corrected;
 };
+
+// xoshiro256** of crates/reference/src/rng.rs, in halves of 32 bits.
+const generator = (seed) => {
+  const word = (v) => BigInt.asUintN(64, v);
+  let x = BigInt(seed), high = 0, low = 0;
+  let [ah, al, bh, bl, ch, cl, dh, dl] = upTo(4).flatMap(() => {
+    x = word(x + 0x9e3779b97f4a7c15n);
+    let z = word((x ^ (x >> 30n)) * 0xbf58476d1ce4e5b9n);
+    z = word((z ^ (z >> 27n)) * 0x94d049bb133111ebn);
+    z ^= z >> 31n;
+    return [Number(z >> 32n), Number(z & 0xffffffffn)];
+  });
+  const step = () => {
+    const five = bl * 5, fh = (bh * 5 + Math.floor(five / 2 ** 32)) >>> 0, fl = five >>> 0;
+    const rh = ((fh << 7) | (fl >>> 25)) >>> 0, nine = (((fl << 7) | (fh >>> 25)) >>> 0) * 9;
+    high = (rh * 9 + Math.floor(nine / 2 ** 32)) >>> 0;
+    low = nine >>> 0;
+    const th = (bh << 17) | (bl >>> 15), tl = bl << 17;
+    ch ^= ah; cl ^= al; dh ^= bh; dl ^= bl;
+    bh = (bh ^ ch) >>> 0; bl = (bl ^ cl) >>> 0; ah ^= dh; al ^= dl;
+    ch ^= th; cl ^= tl;
+    [dh, dl] = [(dl << 13) | (dh >>> 19), (dh << 13) | (dl >>> 19)];
+  };
+  const unit = () => { step(); return (high * 2 ** 21 + (low >>> 11)) * 2 ** -53; };
+  // Without the rejection of a biased number, whose chance is bound / 2^64.
+  const below = (bound) => { step(); return Math.floor((high * bound + Math.floor(low * bound / 2 ** 32)) / 2 ** 32); };
+  const normal = () => { const radius = Math.sqrt(-2 * Math.log1p(-unit())); return radius * Math.cos(2 * Math.PI * unit()); };
+  return { below, normal };
+};
