@@ -369,15 +369,17 @@ impl Outcome<'_> {
         let count = |number: f64| text::count(number.round());
         let held = cached.map_or_else(String::new, |(least, most)| {
             let [least, most] = [least, most].map(|size| text::bytes(size as f64));
-            format!("; it held {least} to {most} of file pages")
+            let held = if least == most { most } else { format!("{least} to {most}") };
+            format!("; it held {held} of file pages")
         });
-        say!(
+        let answer = format!(
             "In {}, the kernel had {} misses for {} requests of pages (hit ratio {}){held}.",
             text::duration(period.as_nanos() as f64),
             count(self.kernel() as f64),
             count(self.counts.requests() as f64),
             hit_ratio(self.kernel() as f64, self.counts.requests() as f64),
         );
+        sentences(&answer, "", "  ", &context.style);
         let row = |(memory, misses): (&Memory, Misses)| {
             vec![
                 text::bytes(memory.bytes() as f64),
