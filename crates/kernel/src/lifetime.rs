@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use rustix::fs::{MemfdFlags, Mode, OFlags, memfd_create, open};
-use rustix::process::{Resource, Signal, getrlimit, set_parent_process_death_signal};
+use rustix::process::{Resource, Signal, getrlimit, set_parent_process_death_signal, setrlimit};
 
 /// Has the kernel kill `command`'s process when the thread that starts it ends, however it ends.
 pub fn die_with_parent(command: &mut Command) {
@@ -33,6 +33,16 @@ pub fn end_with(parent: u32) -> io::Result<bool> {
 /// The most that this process's stack may grow to, in bytes; `None` without a bound.
 pub fn stack_limit() -> Option<u64> {
     getrlimit(Resource::Stack).current
+}
+
+/// Allows this process as many open files as its hard limit does.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn allow_open_files() -> io::Result<()> {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    Ok(setrlimit(Resource::Nofile, limit)?)
 }
 
 /// A file without a name in memory, which child processes inherit: it is gone with the last of them.

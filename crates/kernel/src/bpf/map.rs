@@ -33,6 +33,8 @@ pub(super) struct MapOfProcessors<const K: usize, const V: usize> {
     processors: usize,
 }
 
+/// `BPF_MAP_TYPE_ARRAY`.
+const ARRAY: u32 = 2;
 /// `BPF_MAP_TYPE_PERCPU_HASH`.
 const OF_PROCESSORS: u32 = 5;
 
@@ -89,6 +91,11 @@ impl<const K: usize, const V: usize> Map<K, V> {
     /// A map of `entries` at most.
     pub(super) fn new(full: Full, entries: u32) -> Result<Self, TraceError> {
         Self::of_kind(full as u32, entries)
+    }
+
+    /// An array of `entries` values of zeros, whose keys are their numbers.
+    pub(super) fn array(entries: u32) -> Result<Self, TraceError> {
+        Self::of_kind(ARRAY, entries)
     }
 
     fn of_kind(kind: u32, entries: u32) -> Result<Self, TraceError> {

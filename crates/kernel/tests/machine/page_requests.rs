@@ -22,6 +22,7 @@ pub fn tests() -> Vec<Test> {
         a_mapping_asks_for_what_it_maps: REQUESTS, DISK;
         sendfile_asks_as_a_read_does: REQUESTS, DISK;
         a_large_read_is_counted_in_pieces: REQUESTS, DISK;
+        each_page_of_a_large_folio_counts: REQUESTS, DISK;
         direct_reads_ask_for_nothing: REQUESTS, DISK;
         pages_read_ahead_for_nothing_are_waste: REQUESTS, DISK;
         written_pages_are_hits_when_they_are_read: REQUESTS, DISK;
@@ -165,6 +166,57 @@ fn a_large_read_is_counted_in_pieces() {
     file.read_exact_at(&mut buffer, 0).unwrap();
     let warm = of(&mut requests, &path);
     assert_eq!((warm.hits, warm.requests()), (kept, PAGES as u64), "{warm:?}");
+}
+
+/// The pages of the file whose folios have several pages, from the flags of their frames.
+fn pages_of_large_folios(file: &File) -> usize {
+    /// `KPF_COMPOUND_HEAD` and `KPF_COMPOUND_TAIL`.
+    const COMPOUND: u64 = 3 << 15;
+    let region = Region::part(file, 0, PAGES).unwrap();
+    let word = |path: &str, at: u64| {
+        let mut bytes = [0; 8];
+        File::open(path).unwrap().read_exact_at(&mut bytes, 8 * at).unwrap();
+        u64::from_ne_bytes(bytes)
+    };
+    let flags = |page: usize| {
+        // SAFETY: within the mapping of a file that nobody changes.
+        unsafe { region.base().add(page * page_size()).read_volatile() };
+        let entry = word("/proc/self/pagemap", region.base() as u64 / page_size() as u64 + page as u64);
+        word("/proc/kpageflags", entry & ((1 << 55) - 1))
+    };
+    (0..PAGES).filter(|&page| flags(page) & COMPOUND != 0).count()
+}
+
+/// Read-ahead uses large folios where the file system supports them.
+fn each_page_of_a_large_folio_counts() {
+    let (_folder, path, file) = cold();
+    let mut requests = PageRequests::start(By::File).unwrap();
+    let read = |pages: usize| {
+        let (file, mut buffer) = (File::open(&path).unwrap(), vec![0; 16 * page_size()]);
+        for at in (0..pages * page_size()).step_by(buffer.len()) {
+            file.read_exact_at(&mut buffer, at as u64).unwrap();
+        }
+    };
+    read(PAGES);
+    let cold = of(&mut requests, &path);
+    assert_eq!((cold.hits, cold.requests()), (0, PAGES as u64), "{cold:?}");
+    let kept = cached(&path);
+    for n in 0..PAGES {
+        file.read_exact_at(&mut [0], (n * 37 % PAGES * page_size()) as u64).unwrap();
+    }
+    let warm = of(&mut requests, &path);
+    assert_eq!((warm.hits, warm.requests()), (kept, PAGES as u64), "{warm:?}");
+    println!("{} of {PAGES} pages belong to large folios", pages_of_large_folios(&file));
+    // Pages that read-ahead brought in beyond the requests, some of them in the folio of a request.
+    forget(&file).unwrap();
+    of(&mut requests, &path);
+    read(PAGES / 4);
+    let asked = of(&mut requests, &path);
+    assert_eq!((asked.hits, asked.requests()), (0, PAGES as u64 / 4), "{asked:?}");
+    let beyond = cached(&path).checked_sub(PAGES as u64 / 4);
+    forget(&file).unwrap();
+    let evicted = of(&mut requests, &path);
+    assert_eq!((evicted.requests(), evicted.wasted), (0, beyond), "{evicted:?}");
 }
 
 fn direct_reads_ask_for_nothing() {

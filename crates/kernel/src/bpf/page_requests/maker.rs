@@ -8,7 +8,7 @@ use super::super::assembler::*;
 use super::super::btf::Btf;
 use super::super::program::{Program, Tracepoint};
 use super::channel::{Channel, Kind, RECORD_WORDS};
-use super::maps::{AHEAD, DIRTIED, HITS, MISSES, Maps, WASTED, WORDS};
+use super::maps::{AHEAD, DIRTIED, GROUPS, HITS, MISSES, Maps, WASTED, WORDS};
 use super::names::{BYTES, LEVELS};
 use crate::region::page_size;
 
@@ -40,6 +40,8 @@ pub(super) const COUNTED_FIRST: i16 = -232;
 pub(super) const COUNTED_END: i16 = -240;
 /// A record on the stack.
 const RECORD: i16 = -336;
+/// The file's number in `groups`.
+const GROUP: i16 = -344;
 /// `BPF_RB_NO_WAKEUP`: pagelab polls.
 const SILENTLY: i32 = 1;
 
@@ -203,6 +205,18 @@ impl Maker<'_> {
         program.load(R2, FRAME, at(TEMPORARY)).atomic_add(R0, 0, R2);
     }
 
+    /// Stores the number of the key's file in `groups`. Clobbers R1.
+    fn group(&self, program: &mut Assembler) {
+        program.load(R1, FRAME, at(KEY + 8)).and_value(R1, GROUPS as i32 - 1).store_word(FRAME, GROUP, R1);
+    }
+
+    /// Adds `change` to the number of words of the file's group. Jumps to `over` if there is none, which
+    /// cannot be. Clobbers R0 to R5.
+    fn count_word(&self, program: &mut Assembler, change: i32, over: &'static str) {
+        program.ask(MAP_LOOKUP, self.maps.groups.number(), GROUP).jump_if(R0, If::Equal, 0, over);
+        program.set(R1, change).atomic_add(R0, 0, R1);
+    }
+
     /// Loops over the words of the request. `body` gets a pointer to the word's value in R7 and the
     /// request's bits in R8, and may clobber R0 to R5. R6 is preserved.
     pub(super) fn words(
@@ -213,12 +227,19 @@ impl Maker<'_> {
         body: impl Fn(&mut Assembler),
     ) {
         let map = self.maps.unasked.number();
+        if insert {
+            self.group(program);
+        }
         program.load(R1, FRAME, at(FIRST)).shift_right_by(R1, 6).store(FRAME, WORD, R1).set(R9, 0);
         program.label("word").ask(MAP_LOOKUP, map, KEY);
         if insert {
             program.jump_if(R0, If::Not, 0, "there");
             program.store_value(FRAME, NEW_WORD, 0).store_value(FRAME, NEW_WORD + 8, 0);
-            program.put_if_absent(map, KEY, NEW_WORD).ask(MAP_LOOKUP, map, KEY);
+            // Counted first, so that no other CPU misses the word.
+            self.count_word(program, 1, "next");
+            program.put_if_absent(map, KEY, NEW_WORD).jump_if(R0, If::Equal, 0, "inserted");
+            self.count_word(program, -1, "next");
+            program.label("inserted").ask(MAP_LOOKUP, map, KEY);
             program.jump_if(R0, If::Not, 0, "there").set(R2, 64);
             self.lose(program);
             program.jump("next").label("there");
@@ -242,7 +263,10 @@ impl Maker<'_> {
     pub(super) fn take(&self, program: &mut Assembler, most: i32) {
         program.load(R1, FRAME, at(END)).zero(R1, R1);
         program.store(FRAME, WAITED_FOR, R1).store(FRAME, READ_AHEAD, R1);
-        let map = self.maps.unasked.number();
+        let (map, groups) = (self.maps.unasked.number(), self.maps.groups.number());
+        self.group(program);
+        program.ask(MAP_LOOKUP, groups, GROUP).jump_if(R0, If::Equal, 0, "search");
+        program.load(R1, R0, (0, 8)).jump_if(R1, If::Equal, 0, "no words").label("search");
         self.words(program, false, most, |program| {
             program.copy(R1, R8).not(R1).copy(R2, R1);
             for (word, register, sum, over) in [(0, R1, WAITED_FOR, "waited"), (8, R2, READ_AHEAD, "ahead")] {
@@ -253,7 +277,10 @@ impl Maker<'_> {
             // Delete a word without bits.
             program.load(R1, R7, (0, 8)).jump_if(R1, If::Not, 0, "next");
             program.load(R1, R7, (8, 8)).jump_if(R1, If::Not, 0, "next").ask(MAP_DELETE, map, KEY);
+            program.jump_if(R0, If::Not, 0, "next");
+            self.count_word(program, -1, "next");
         });
+        program.label("no words");
     }
 
     /// Adds the numbers on the frame to the words of the owner's value.

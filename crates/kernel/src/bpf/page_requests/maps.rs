@@ -6,6 +6,8 @@ use super::names::NAME_WORDS;
 
 /// Maximum number of 64-page words with pages that were read in but not yet requested.
 pub(super) const UNASKED: u32 = 1 << 17;
+/// Number of counters of these words, a power of two.
+pub(super) const GROUPS: u32 = 1 << 14;
 /// Maximum number of threads that wait for pages or read ahead.
 pub(super) const WAITING: u32 = 1 << 14;
 /// Maximum number of owners.
@@ -29,6 +31,9 @@ pub(super) struct Maps {
     /// By device, padding, inode and 64-page word: a bitmap of the pages that a task waited for,
     /// and one of the pages read ahead.
     pub(super) unasked: Map<6, 2>,
+    /// By the low bits of the inode: the number of words in `unasked`, so that a request for a file
+    /// without words costs no lookup per word. The kernel inlines the lookup in an array.
+    pub(super) groups: Map<1, 1>,
     /// By thread: the device and an in-fault flag in one word, the inode, the first page that it
     /// waits for, and the end of the range (exclusive).
     pub(super) waiting: Map<1, 4>,
@@ -50,6 +55,7 @@ impl Maps {
     pub(super) fn new() -> Result<Self, TraceError> {
         let new = Self {
             unasked: Map::new(Full::Refuses, UNASKED)?,
+            groups: Map::array(GROUPS)?,
             waiting: Map::new(Full::Evicts, WAITING)?,
             requests: Map::new(Full::Evicts, WAITING)?,
             faults: Map::new(Full::Evicts, WAITING)?,

@@ -140,8 +140,14 @@ impl Maker<'_> {
         // Count a large request in pieces.
         program.copy(R2, R7).add_value(R2, (MAX_WORDS - 1) * 64);
         program.jump_if_both(R2, If::AtLeast, R3, "whole").store(FRAME, END, R2).copy(R3, R2).label("whole");
-        program.copy(R8, R3).load(R9, FRAME, at(SAME));
+        program.copy(R8, R3).load(R9, FRAME, at(SAME)).jump_if(R0, If::Equal, 0, "first request");
+        // An update of the map takes several times as long as storing the words.
+        program.load(R1, FRAME, (KEY as usize, 4)).store(R0, 0, R1);
+        program.load(R1, FRAME, at(KEY + 8)).store(R0, 8, R1).store(R0, REST as i16, R7);
+        program.store(R0, LAST as i16, R9).store_value(R0, COLD as i16, 0);
+        program.store(R0, REQUEST_END as i16, R8).jump("stored").label("first request");
         self.new_state(&mut program, map, [Some(R7), Some(R9), None, Some(R8)]);
+        program.label("stored");
         self.take(&mut program, MAX_WORDS);
         self.hits(&mut program);
         program.load(R1, FRAME, at(WAITED_FOR)).load(R2, FRAME, at(READ_AHEAD)).add(R1, R2);
