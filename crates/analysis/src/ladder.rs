@@ -104,7 +104,7 @@ fn of_run(run: &Run) -> Vec<Level> {
     let cached = run.header.experiment.parameters::<Fileread>().and_then(|fileread| {
         // Other reads have no level.
         let cached = fileread.is_plain() && fileread.access != [Access::Direct];
-        let read = fileread.read.bytes(page.unwrap_or(1.0) as u64) as f64;
+        let read = fileread.read_size().bytes(page.unwrap_or(1.0) as u64) as f64;
         cached.then(|| level(LevelKind::CachedRead, metrics::READ_CPU_SMALL, Some(read)))?
     });
     latencies(run).into_iter().chain(fault).chain(cached).chain(direct(run)).collect()

@@ -133,9 +133,11 @@ fn line<A: clap::Args + Serialize>(
 }
 
 /// The defaults that were others when runs of the experiment were first recorded: the type of the
-/// parameters, the option, the former default. A series is named by what differs from these, so
+/// parameters, the option, the former default. Among them are the values of options that a preset
+/// may set, whose declared default is none. A series is named by what differs from these, so
 /// that an upgrade does not end it.
-const FIRST_DEFAULTS: &[(&str, &str, &str)] = &[];
+const FIRST_DEFAULTS: &[(&str, &str, &str)] =
+    &[("Fileread", "read", "8K"), ("Fileread", "writes", "0%"), ("Fileread", "files", "1")];
 
 /// Writes the command line that gives these values; in the alternate form (`{:#}`) without the
 /// options that have the defaults of the version that first had them, which is the same in every
@@ -320,7 +322,7 @@ mod tests {
     use super::*;
     use crate::experiments::reclaim::{Action, By};
     use crate::experiments::{
-        Access, Backing, Beside, Child, Mapping, PagesOf, Paging, Touch, Work, Workers,
+        Access, Backing, Beside, Child, Mapping, PagesOf, Paging, Preset, Touch, Work, Workers,
     };
     use crate::setting::{Mode, Swap};
 
@@ -335,6 +337,7 @@ mod tests {
             Child::stored_and_typed(),
             Mapping::stored_and_typed(),
             PagesOf::stored_and_typed(),
+            Preset::stored_and_typed(),
             Touch::stored_and_typed(),
             Work::stored_and_typed(),
             Workers::stored_and_typed(),

@@ -90,6 +90,7 @@ pub fn parts() -> Vec<Part> {
                 size: Size::Bytes(8 << 20),
                 transfers: Sizes::List([4096, 65536, 1 << 20].map(Size::Bytes).to_vec()),
                 seconds: 0.3,
+                ..Seqread::default()
             }),
         ),
         part("command", Experiment::Command(sort())),

@@ -43,7 +43,7 @@ pub use declaration::{
     USUAL_LIMIT,
 };
 pub use faultscale::{Beside, Faultscale, Work, Workers};
-pub use fileread::{Access, Fileread, Seqread};
+pub use fileread::{Access, Fileread, Places, Preset, Seqread};
 pub use forkstorm::{Child, Forkstorm};
 pub use fragment::Fragment;
 pub use ksm::Ksm;
@@ -165,11 +165,11 @@ experiments! {
     Faultscale(Faultscale),
     /// Random reads of files smaller and larger than memory (McDougall 2005)
     #[command(
-        before_help = "Examples:\n  pagelab run fileread --memory 256M\n  pagelab run fileread --access pread --rate 2000 --reads 20000\n"
+        before_help = "Examples:\n  pagelab run fileread --memory 256M\n  pagelab run fileread --access pread --rate 2000 --reads 20000\n  pagelab run fileread --preset webserver --memory 64M\n"
     )]
     Fileread(Fileread),
     /// Sequential reads against the transfer size (McDougall 2005)
-    #[command(before_help = "Examples:\n  pagelab run seqread --size 256M --transfers 4K..16M:1\n")]
+    #[command(before_help = "Examples:\n  pagelab run seqread --size 256M --transfers 4K..16M:1\n  pagelab run seqread --access pread,mmap --transfers 4K,128K,1M\n")]
     Seqread(Seqread),
     /// One access at each level, from the caches to a page fault (McVoy and Staelin 1996)
     #[command(

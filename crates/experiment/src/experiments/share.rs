@@ -25,6 +25,11 @@ impl Share {
     /// Every reference.
     pub const ALL: Self = Self(WHOLE);
 
+    /// One reference of `count`, in the mean.
+    pub(crate) fn one_of(count: u32) -> Self {
+        Self(WHOLE / count)
+    }
+
     /// Whether the share is 0%.
     pub fn is_none(self) -> bool {
         self.0 == 0

@@ -12,6 +12,7 @@ pub fn tests() -> Vec<Test> {
         fileread_tells_hits_from_misses: LIMITS;
         fileread_keeps_to_its_rate;
         fileread_writes_and_reads_past_the_cache;
+        fileread_spreads_its_reads_over_files;
         seqread_reads_it_all;
     }
 }
@@ -61,12 +62,12 @@ fn fileread_writes_and_reads_past_the_cache() {
     let fileread = Fileread {
         access: vec![Access::Pread, Access::Mmap, Access::Nowait, Access::Direct],
         reads: 1000,
-        writes: "30%".parse().unwrap(),
+        writes: Some("30%".parse().unwrap()),
         sequential: "50%".parse().unwrap(),
         sizes: Some("2M".parse().unwrap()),
         ..Fileread::default()
     };
-    let read = fileread.read.bytes(4096) as f64;
+    let read = fileread.read_size().bytes(4096) as f64;
     let seen = perform(Experiment::Fileread(fileread), &Setting::default()).unwrap();
     let writes = of(&seen, "small pread", "writes").unwrap();
     // Five standard deviations of a binomial distribution.
@@ -81,19 +82,38 @@ fn fileread_writes_and_reads_past_the_cache() {
     }
 }
 
+fn fileread_spreads_its_reads_over_files() {
+    let fileread = Fileread {
+        access: vec![Access::Pread, Access::Mmap, Access::Nowait, Access::Direct],
+        files: Some(7),
+        reads: 500,
+        sizes: Some("2M,4M".parse().unwrap()),
+        sequential: "50%".parse().unwrap(),
+        ..Fileread::default()
+    };
+    let seen = perform(Experiment::Fileread(fileread), &Setting::default()).unwrap();
+    // 36 reads of 8 KiB in each of 7 files.
+    let size = f64::from(7 * 36 * 8192);
+    assert_eq!(of(&seen, "small pread", "size"), Some(size));
+    assert_eq!(of(&seen, "small pread", "cached.before"), Some(size));
+    assert_eq!(of(&seen, "small nowait", "hits"), Some(1.0));
+    assert_eq!(of(&seen, "small mmap", "io.read"), Some(0.0));
+}
+
 fn seqread_reads_it_all() {
     let seqread = Seqread {
         size: "4M".parse().unwrap(),
         transfers: "4K,64K,1M".parse().unwrap(),
+        access: vec![Access::Pread, Access::Direct, Access::Mmap],
         ..Seqread::default()
     };
     let seen = perform(Experiment::Seqread(seqread), &Setting::default()).unwrap();
     let bytes = column(&seen, "seqread", "bytes");
     assert!(bytes.iter().all(|&b| b == f64::from(4 << 20)), "{bytes:?}");
     has_column(&seen, "seqread", "bandwidth", Unit::BytesPerSecond);
-    assert!(figure(&seen, "bandwidth.buffered") > 1e6);
+    assert!(figure(&seen, "bandwidth.buffered") > 1e6 && figure(&seen, "bandwidth.mapped") > 1e6);
     if seen.metric_named("bandwidth.direct").is_some() {
-        assert_eq!(bytes.len(), 6);
+        assert_eq!(bytes.len(), 9);
         // What goes around the cache reaches the device in transfers no larger than asked for.
         let device = seen.table_named("seqread").unwrap().numbers_named("device.transfer").unwrap();
         if let Some(first) = device[3] {

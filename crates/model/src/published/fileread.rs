@@ -57,10 +57,10 @@ impl Cached {
 
 /// What the model of a page cache does not honour.
 pub(super) fn refuses(fileread: &Fileread) -> Option<super::Refused> {
-    if fileread.read.bytes(READ) != READ {
+    if fileread.read_size().bytes(READ) != READ {
         return super::refused("read", "knows the costs of reads of 8 KiB", "use --read 8K");
     }
-    if !fileread.writes.is_none() {
+    if !fileread.write_share().is_none() {
         return super::refused("writes", "knows the costs of reads only", "leave --writes out");
     }
     if !fileread.sequential.is_none() {
@@ -83,7 +83,7 @@ pub(super) fn perform(
     recorder: &mut dyn Recorder,
 ) -> Result<(), Failure> {
     let Cached { path, costs, machine: Machine { copy, windows: share, processors } } = *cached;
-    let sizes = fileread.files().bytes(READ);
+    let sizes = fileread.case_sizes().bytes(READ);
     let most = sizes.last().map_or(READ, |&size| 2 * size);
     let memory = setting.limit().map_or(most, |size| size.bytes(READ)) / READ;
     let memory = memory.clamp(16, u64::from(u32::MAX)) as u32;
@@ -105,7 +105,10 @@ pub(super) fn perform(
     let mut headline = ReadCosts::default();
     for (index, (&size, case)) in sizes.iter().zip(case_names(sizes.len())).enumerate() {
         recorder.progress("cases", index as u64, sizes.len() as u64);
-        let pages = (size / READ).clamp(1, u64::from(u32::MAX)) as u32;
+        // A place is a page: the pages of several files are numbered one after the other.
+        let places = fileread.places(size, READ);
+        let size = places.files * places.file_bytes();
+        let pages = places.total().clamp(1, u64::from(u32::MAX)) as u32;
         let reads = fileread.reads.max(1) as f64;
         for &access in &fileread.access {
             let mapped = access == Access::Mmap;

@@ -19,4 +19,7 @@ metrics! {
     BANDWIDTH_DIRECT = "bandwidth.direct", BytesPerSecond, Max, Higher,
         "seqread: bytes per second around the page cache, with the best transfer size",
         "With O_DIRECT; missing if the file system does not support it.";
+    BANDWIDTH_MAPPED = "bandwidth.mapped", BytesPerSecond, Max, Higher,
+        "seqread: bytes per second through a mapping, with the best transfer size",
+        "With --access mmap: includes the page faults, read-ahead and copying.";
 }

@@ -1,6 +1,7 @@
 //! `fileread` and `seqread`: what reading a file costs (Richard McDougall, 2005).
 
 pub mod metrics;
+mod preset;
 
 use serde::{Deserialize, Serialize};
 
@@ -8,17 +9,19 @@ use super::declaration::{Bounds, Contradiction, Declaration, Footprint};
 use super::share::{Draws, Share};
 use crate::declaration::{declared, positive, some, words};
 use crate::metrics::{
-    BANDWIDTH_BUFFERED, BANDWIDTH_DIRECT, IO_READ, MetricId, READ_CPU_BEYOND, READ_CPU_LARGE, READ_CPU_SMALL,
-    TIME_CPU,
+    BANDWIDTH_BUFFERED, BANDWIDTH_DIRECT, BANDWIDTH_MAPPED, IO_READ, MetricId, READ_CPU_BEYOND,
+    READ_CPU_LARGE, READ_CPU_SMALL, TIME_CPU,
 };
 use crate::size::Size;
 use crate::sizes::Sizes;
 use crate::tables::{TableId, tables};
 
+pub use preset::Preset;
+
 tables! {
     fileread = "fileread", "case" {
         CASE = "case", Text, "small, large or beyond, and the way to read";
-        SIZE = "size", Bytes, "size of the file";
+        SIZE = "size", Bytes, "size of the file, or of all files";
         READS = "reads", Count, "number of reads, writes included";
         WRITES = "writes", Count, "number of reads that wrote instead";
         CPU_EACH = "cpu.each", Nanoseconds, "CPU time per read";
@@ -38,7 +41,7 @@ tables! {
         REFAULTS = "refaults", Pages, "refaults";
     }
     seqread = "seqread", "mode and transfer size" {
-        MODE = "mode", Text, "buffered or direct";
+        MODE = "mode", Text, "buffered, direct or mapped";
         TRANSFER = "transfer", Bytes, "bytes per read";
         BANDWIDTH = "bandwidth", BytesPerSecond, "bytes read per second";
         BYTES = "bytes", Bytes, "bytes read";
@@ -68,6 +71,37 @@ pub enum Access {
 }
 words!(Access);
 
+/// Maximum number of files, all of which are open at once.
+const MAX_FILES: i64 = 1000;
+
+/// The places of the reads of a case, numbered through all of its files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Places {
+    /// Number of files.
+    pub files: u64,
+    /// Places of each file, at least one.
+    pub per_file: u64,
+    /// Bytes per place.
+    pub read: u64,
+}
+
+impl Places {
+    /// Number of places of all files.
+    pub fn total(self) -> u64 {
+        self.files * self.per_file
+    }
+
+    /// Bytes that the reads reach in each file.
+    pub fn file_bytes(self) -> u64 {
+        self.per_file * self.read
+    }
+
+    /// The file of a place, and its offset there.
+    pub fn of(self, place: u64) -> (usize, u64) {
+        ((place / self.per_file) as usize, place % self.per_file * self.read)
+    }
+}
+
 /// The parameters of `fileread`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
 #[serde(default)]
@@ -78,16 +112,23 @@ pub struct Fileread {
     /// Random reads in each case
     #[arg(long, value_name = "N", default_value = "20000", value_parser = clap::value_parser!(u64).range(1..))]
     pub reads: u64,
-    /// Bytes per read
-    #[arg(long, value_name = "SIZE", default_value = "8K", value_parser = some)]
-    pub read: Size,
-    /// Share of the reads that write instead
-    #[arg(long, value_name = "SHARE", default_value = "0%")]
-    pub writes: Share,
+    /// A mix of reads and writes after a personality of FileBench: values for --read, --writes and
+    /// --files
+    #[arg(long, value_enum)]
+    pub preset: Option<Preset>,
+    /// Bytes per read [default: 8K, or the preset's]
+    #[arg(long, value_name = "SIZE", value_parser = some)]
+    pub read: Option<Size>,
+    /// Share of the reads that write instead [default: 0%, or the preset's]
+    #[arg(long, value_name = "SHARE")]
+    pub writes: Option<Share>,
     /// Share of the reads that follow the previous one in the file; the others are random
     #[arg(long, value_name = "SHARE", default_value = "0%")]
     pub sequential: Share,
-    /// The files: small in memory, large in memory, beyond it [default: an eighth, a half and twice
+    /// Files that share each size, references included [default: 1, or the preset's]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_FILES))]
+    pub files: Option<u32>,
+    /// The sizes: small in memory, large in memory, beyond it [default: an eighth, a half and twice
     /// the limit]
     #[arg(long, value_name = "SIZES")]
     pub sizes: Option<Sizes>,
@@ -107,14 +148,35 @@ declared!(Fileread);
 const IN_ORDER: u64 = 0x6f72_6465_7200;
 
 impl Fileread {
-    /// The draws for `writes` and for `sequential`.
-    pub fn drawn(&self) -> (Draws, Draws) {
-        (self.writes.drawn(self.seed), self.sequential.drawn(self.seed ^ IN_ORDER))
+    /// Bytes per read: as requested, else the preset's, else 8 KiB.
+    pub fn read_size(&self) -> Size {
+        self.read.or(self.preset.map(Preset::read)).unwrap_or(Size::Bytes(8 << 10))
     }
 
-    /// Whether all accesses are random reads, as in the published measurements.
+    /// The share of writes: as requested, else the preset's, else none.
+    pub fn write_share(&self) -> Share {
+        self.writes.or(self.preset.map(Preset::writes)).unwrap_or_default()
+    }
+
+    /// The number of files: as requested, else the preset's, else one.
+    pub fn file_count(&self) -> u32 {
+        self.files.or(self.preset.map(Preset::files)).unwrap_or(1)
+    }
+
+    /// The places of a case of `size` bytes. Every target reads the same sequence of places.
+    pub fn places(&self, size: u64, page_size: u64) -> Places {
+        let (files, read) = (u64::from(self.file_count()), self.read_size().bytes(page_size).max(1));
+        Places { files, per_file: (size / files / read).max(1), read }
+    }
+
+    /// The draws for `writes` and for `sequential`.
+    pub fn drawn(&self) -> (Draws, Draws) {
+        (self.write_share().drawn(self.seed), self.sequential.drawn(self.seed ^ IN_ORDER))
+    }
+
+    /// Whether all accesses are random reads of one file, as in the published measurements.
     pub fn is_plain(&self) -> bool {
-        self.writes.is_none() && self.sequential.is_none()
+        self.write_share().is_none() && self.sequential.is_none() && self.file_count() == 1
     }
 
     /// The default sizes under this limit; without one as under 64 MiB.
@@ -123,8 +185,8 @@ impl Fileread {
         Sizes::List([limit / 8, limit / 2, limit.saturating_mul(2)].map(Size::Bytes).to_vec())
     }
 
-    /// The files that are read: those asked for, else those under the default limit.
-    pub fn files(&self) -> Sizes {
+    /// The sizes of the cases: as requested, else those under the default limit.
+    pub fn case_sizes(&self) -> Sizes {
         self.sizes.clone().unwrap_or_else(|| Self::sizes_for(None))
     }
 }
@@ -133,6 +195,9 @@ impl Fileread {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
 #[serde(default)]
 pub struct Seqread {
+    /// The ways to read, in this order; nowait does not apply
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "pread,direct")]
+    pub access: Vec<Access>,
     /// The file's size
     #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = some)]
     pub size: Size,
@@ -147,7 +212,9 @@ declared!(Seqread);
 
 impl Declaration for Fileread {
     fn footprint(&self, page_size: u64) -> Footprint {
-        Footprint::file(self.files().greatest(page_size))
+        let size = self.case_sizes().greatest(page_size);
+        let places = self.places(size, page_size);
+        Footprint::file(size.max(places.files * places.file_bytes().next_multiple_of(page_size)))
     }
 
     fn primary(&self) -> Option<MetricId> {
@@ -163,16 +230,20 @@ impl Declaration for Fileread {
     }
 
     fn contradiction(&self) -> Option<Contradiction> {
-        let unaligned = self.access.contains(&Access::Direct) && !self.read.bytes(4096).is_multiple_of(512);
+        let unaligned =
+            self.access.contains(&Access::Direct) && !self.read_size().bytes(4096).is_multiple_of(512);
         unaligned.then_some(("read", "reads with O_DIRECT in multiples of 512 bytes", "use --read 8K"))
     }
 
     fn settle(&mut self, bounds: &Bounds) {
         self.sizes.get_or_insert_with(|| Self::sizes_for(bounds.limit));
+        self.read = Some(self.read_size());
+        self.writes = Some(self.write_share());
+        self.files = Some(self.file_count());
     }
 
     fn seconds(&self, _: Option<u64>, page_size: u64) -> Option<f64> {
-        let cases = self.files().bytes(page_size).len() * self.access.len();
+        let cases = self.case_sizes().bytes(page_size).len() * self.access.len();
         Some(cases as f64 * self.seconds)
     }
 }
@@ -187,7 +258,12 @@ impl Declaration for Seqread {
     }
 
     fn headline(&self) -> &'static [MetricId] {
-        &[BANDWIDTH_DIRECT, TIME_CPU]
+        &[BANDWIDTH_DIRECT, BANDWIDTH_MAPPED, TIME_CPU]
+    }
+
+    fn contradiction(&self) -> Option<Contradiction> {
+        let why = "reads a file that is not cached, where a read that must not wait finds nothing";
+        self.access.contains(&Access::Nowait).then_some(("access", why, "use --access pread,mmap,direct"))
     }
 
     fn tables(&self) -> &'static [TableId] {
@@ -195,6 +271,47 @@ impl Declaration for Seqread {
     }
 
     fn seconds(&self, _: Option<u64>, _: u64) -> Option<f64> {
-        Some(2.0 * self.transfers.bytes(1).len() as f64 * self.seconds)
+        Some((self.access.len() * self.transfers.bytes(1).len()) as f64 * self.seconds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(words: &[&str]) -> Fileread {
+        crate::declaration::default(words)
+    }
+
+    #[test]
+    fn places_number_the_reads_of_all_files() {
+        let places = of(&["--files", "3"]).places(100 << 10, 4096);
+        assert_eq!((places.total(), places.file_bytes()), (12, 32 << 10));
+        assert_eq!((places.of(3), places.of(4), places.of(11)), ((0, 24 << 10), (1, 0), (2, 24 << 10)));
+        let tiny = of(&["--files", "3"]).places(8 << 10, 4096);
+        assert_eq!((tiny.total(), tiny.of(2)), (3, (2, 0)), "a read in each file");
+    }
+
+    #[test]
+    fn a_preset_sets_only_what_nobody_requested() {
+        let preset = of(&["--preset", "webserver"]);
+        assert_eq!(preset.read_size(), Size::Bytes(16 << 10));
+        assert_eq!((preset.write_share().to_string(), preset.file_count()), ("9.0909%".to_owned(), 1000));
+        let own = of(&["--preset", "webserver", "--files", "20", "--writes", "0%"]);
+        assert_eq!((own.read_size(), own.file_count()), (Size::Bytes(16 << 10), 20));
+        assert!(own.write_share().is_none());
+        let mut settled = own.clone();
+        settled.settle(&Bounds::default());
+        assert_eq!((settled.preset, settled.files), (Some(Preset::Webserver), Some(20)));
+        assert!(settled.to_string().contains("--preset webserver"), "{settled}");
+    }
+
+    #[test]
+    fn a_settled_experiment_needs_as_much_disk_as_before() {
+        for words in [&["--files", "7"][..], &["--preset", "fileserver"], &[]] {
+            let (mut settled, asked) = (of(words), of(words));
+            settled.settle(&Bounds::default());
+            assert_eq!(settled.footprint(4096), asked.footprint(4096));
+        }
     }
 }

@@ -1,8 +1,8 @@
 //! `fileread`: random reads of a file that is small in memory, large in memory, larger than memory.
 //!
-//! One file as large as the largest case is written. For each size and way to read, its first bytes
-//! are dropped from the cache, read once in order (so that what fits is cached), and then read at
-//! random. The processor time is the thread's own, exact; a read through a mapping copies the bytes as
+//! One file as large as the largest case is written, or several files of equal size. For each size
+//! and way to read, their first bytes are dropped from the cache, read once in order (so that what
+//! fits is cached), and then read at random. The processor time is the thread's own, exact; a read through a mapping copies the bytes as
 //! pread(2) does. Without `--rate` the reads follow each other and a latency is a read's own; with it
 //! each is due at its time and its latency counts from there, however late it was begun.
 //!
@@ -11,7 +11,7 @@
 //! blocks between, in which no clock is read.
 //!
 //! With `--writes` and `--sequential`, a draw per read decides whether it writes instead, and whether
-//! it follows the previous one.
+//! it follows the previous one. Places are numbered through all files ([`Places`]).
 
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
@@ -19,9 +19,10 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::time::{Duration, Instant};
 
 use pagelab_experiment::build::{Distribution, ReadCosts, Sheet, case_names, metric, metrics, note};
-use pagelab_experiment::experiments::{Access, Fileread};
+use pagelab_experiment::experiments::{Access, Fileread, Places};
 use pagelab_experiment::observation::{Histogram, Level};
 use pagelab_experiment::{Recorder, Result, metrics, tables};
+use pagelab_kernel::lifetime::allow_open_files;
 use pagelab_kernel::page_cache::{self, Cached};
 use pagelab_kernel::region::{Region, forget, page_size};
 use pagelab_kernel::rusage::{self, Usage};
@@ -67,11 +68,8 @@ struct CaseResult {
 pub fn perform(fileread: &Fileread, context: &ExecutionContext, recorder: &mut dyn Recorder) -> Result<()> {
     let mut harness = Harness::open(context, recorder)?;
     let page = page_size() as u64;
-    let read = fileread.read.bytes(page).max(1);
-    let sizes = fileread.files().bytes(page);
-    let file = super::write("fileread", sizes.last().copied().unwrap_or(page).max(read), context, recorder)?;
-    let path = context.scratch("fileread")?;
-    let direct = OpenOptions::new().read(true).write(true).custom_flags(libc::O_DIRECT).open(path).ok();
+    let sizes = fileread.case_sizes().bytes(page);
+    let files = write_files(fileread, sizes.last().copied().unwrap_or(page), context, recorder)?;
     context.join()?;
     harness.watch_tasks();
     harness.begin();
@@ -84,15 +82,15 @@ pub fn perform(fileread: &Fileread, context: &ExecutionContext, recorder: &mut d
         for &access in &fileread.access {
             recorder.progress("cases", done, total);
             done += 1;
-            let (file, direct) = (&file, direct.as_ref());
-            let case = Case { fileread, file, direct, size: size.max(read), read, access, context };
+            let places = fileread.places(size, page);
+            let case = Case { fileread, files: &files, places, access, context };
             let Some(seen) = case.perform(recorder)? else {
                 note(recorder, Level::Info, refused(access))?;
                 continue;
             };
             headline.add(fileread, name, access, seen.cpu);
             sums += seen.used;
-            row(&mut sheet, &format!("{name} {access}"), size, &seen);
+            row(&mut sheet, &format!("{name} {access}"), places.files * places.file_bytes(), &seen);
         }
     }
     sheet.record(recorder)?;
@@ -108,6 +106,40 @@ pub fn perform(fileread: &Fileread, context: &ExecutionContext, recorder: &mut d
         metric(recorder, name, Some(value as f64))?;
     }
     measured.states(Whose::Everybody, None, recorder)
+}
+
+/// A file of the load.
+struct OpenFile {
+    file: File,
+    /// The same file, opened with O_DIRECT; `None` if the file system refuses it.
+    direct: Option<File>,
+}
+
+/// Writes the files that the case of `size` bytes reads, which have the same size. Only the last one
+/// keeps its name; the others end with this process.
+fn write_files(
+    fileread: &Fileread,
+    size: u64,
+    context: &ExecutionContext,
+    recorder: &mut dyn Recorder,
+) -> Result<Vec<OpenFile>> {
+    let path = context.scratch("fileread")?;
+    let places = fileread.places(size, page_size() as u64);
+    let bytes = if places.files == 1 { size.max(places.read) } else { places.file_bytes() };
+    let is_direct = fileread.access.contains(&Access::Direct);
+    if places.files > 1 {
+        allow_open_files().map_err(failed("raising the limit of open files"))?;
+    }
+    let mut files = Vec::new();
+    for number in 0..places.files {
+        if number > 0 {
+            std::fs::remove_file(path).map_err(failed("removing the name of a file"))?;
+        }
+        let file = super::write("fileread", bytes, context, recorder)?;
+        let direct = || OpenOptions::new().read(true).write(true).custom_flags(libc::O_DIRECT).open(path);
+        files.push(OpenFile { file, direct: is_direct.then(direct).and_then(std::io::Result::ok) });
+    }
+    Ok(files)
 }
 
 /// The note on a way to read that the file system refuses.
@@ -154,11 +186,8 @@ fn row(sheet: &mut Sheet, name: &str, size: u64, seen: &CaseResult) {
 
 struct Case<'a> {
     fileread: &'a Fileread,
-    file: &'a File,
-    /// The same file, opened with O_DIRECT.
-    direct: Option<&'a File>,
-    size: u64,
-    read: u64,
+    files: &'a [OpenFile],
+    places: Places,
     access: Access,
     context: &'a ExecutionContext,
 }
@@ -167,30 +196,25 @@ impl Case<'_> {
     /// `None` when this way to read is refused here.
     fn perform(&self, recorder: &mut dyn Recorder) -> Result<Option<CaseResult>> {
         self.warm(recorder)?;
-        let region = match self.access {
-            Access::Mmap => {
-                let pages = (self.size as usize).div_ceil(page_size());
-                let mapped = match self.fileread.writes.is_none() {
-                    true => Region::part(self.file, 0, pages),
-                    false => Region::file(self.file, pages),
-                };
-                Some(mapped.map_err(failed("mapping the file"))?)
-            }
-            Access::Direct if self.direct.is_none() => return Ok(None),
-            _ => None,
+        let regions = match self.access {
+            Access::Mmap => self.files.iter().map(|file| self.map(file)).collect::<Result<Vec<_>>>()?,
+            Access::Direct if self.files.iter().any(|file| file.direct.is_none()) => return Ok(None),
+            _ => Vec::new(),
         };
+        let has_writes = !self.fileread.write_share().is_none();
+        let Places { read, .. } = self.places;
         // O_DIRECT requires alignment to the device's blocks, which are at most a page.
-        let mut bytes = vec![0_u8; self.read as usize + page_size()];
+        let mut bytes = vec![0_u8; read as usize + page_size()];
         let start = match self.access {
             Access::Direct => bytes.as_ptr().align_offset(page_size()),
             _ => 0,
         };
-        let buffer = &mut bytes[start..start + self.read as usize];
-        let places = (self.size / self.read).max(1);
+        let buffer = &mut bytes[start..start + read as usize];
+        let places = self.places.total();
         let mut rng = Rng::new(self.fileread.seed);
         let mut latency = Distribution::new();
         let mut counters = Counters::open(self.context.memory_stat.as_deref());
-        let before = page_cache::of(self.file, self.size);
+        let before = self.cached();
         counters.before();
         let deadline = Instant::now() + Duration::from_secs_f64(self.fileread.seconds.clamp(0.01, 3600.0));
         let interval = self.fileread.rate.filter(|&rate| rate > 0.0).map(|rate| 1e9 / rate);
@@ -206,10 +230,11 @@ impl Case<'_> {
                 Some(interval) => Some(wait(begun + (reads as f64 * interval) as u64)),
             };
             place = if in_order.draw() { (place + 1) % places } else { rng.below(places) };
-            let (at, write) = (place * self.read, writing.draw());
+            let (number, at) = self.places.of(place);
+            let (file, region, write) = (&self.files[number], regions.get(number), writing.draw());
             let once = match write {
-                true => self.write(at, buffer, region.as_ref()),
-                false => self.once(at, buffer, region.as_ref()),
+                true => self.write(file, at, buffer, region),
+                false => self.once(file, at, buffer, region),
             };
             match once {
                 Ok(once) => {
@@ -240,7 +265,7 @@ impl Case<'_> {
         let cpu = untimed.each().unwrap_or(cpu as f64 / reads as f64);
         Ok(Some(CaseResult {
             reads,
-            writes: (!self.fileread.writes.is_none()).then_some(writes),
+            writes: has_writes.then_some(writes),
             elapsed,
             cpu,
             used,
@@ -248,34 +273,64 @@ impl Case<'_> {
             hits: (self.access == Access::Nowait).then_some(hits),
             latency: latency.histogram("read"),
             before,
-            after: page_cache::of(self.file, self.size),
+            after: self.cached(),
             refaults: refaults(&counters.after(), "workingset_refault_file"),
         }))
     }
 
-    /// The first bytes out of the cache, and read once in order.
-    fn warm(&self, recorder: &mut dyn Recorder) -> Result<()> {
-        // Dirty pages stay in the cache, so the pages that a case wrote are written back first.
-        let dropped = match self.fileread.writes.is_none() {
-            true => fadvise(self.file, 0, None, Advice::DontNeed).map_err(Into::into),
-            false => forget(self.file),
+    /// Maps the bytes of a file that the case reads.
+    fn map(&self, file: &OpenFile) -> Result<Region> {
+        let pages = (self.places.file_bytes() as usize).div_ceil(page_size());
+        let mapped = match self.fileread.write_share().is_none() {
+            true => Region::part(&file.file, 0, pages),
+            false => Region::file(&file.file, pages),
         };
-        dropped.map_err(failed("dropping the file from the cache"))?;
-        let mut buffer = vec![0; 1 << 20];
-        let mut at = 0;
-        while at < self.size {
-            let wanted = buffer.len().min((self.size - at) as usize);
-            match self.file.read_at(&mut buffer[..wanted], at).map_err(failed("reading the file"))? {
-                0 => break,
-                read => at += read as u64,
+        mapped.map_err(failed("mapping the file"))
+    }
+
+    /// The cached pages of all files; `None` if the kernel does not report them.
+    fn cached(&self) -> Option<Cached> {
+        let of = |file: &OpenFile| page_cache::of(&file.file, self.places.file_bytes());
+        let sum = |one: Option<u64>, other: Option<u64>| one.zip(other).map(|(one, other)| one + other);
+        let all = self.files.iter().map(of).reduce(|sums, next| {
+            let (sums, next) = (sums?, next?);
+            Some(Cached {
+                pages: sums.pages + next.pages,
+                dirty: sum(sums.dirty, next.dirty),
+                writeback: sum(sums.writeback, next.writeback),
+                recently_evicted: sum(sums.recently_evicted, next.recently_evicted),
+            })
+        });
+        all.flatten()
+    }
+
+    /// Drops the files from the cache, and reads the bytes of the case once, in order.
+    fn warm(&self, recorder: &mut dyn Recorder) -> Result<()> {
+        let (size, mut buffer) = (self.places.file_bytes(), vec![0; 1 << 20]);
+        for OpenFile { file, .. } in self.files {
+            // Dirty pages stay in the cache, so the pages that a case wrote are written back first.
+            let dropped = match self.fileread.write_share().is_none() {
+                true => fadvise(file, 0, None, Advice::DontNeed).map_err(Into::into),
+                false => forget(file),
+            };
+            dropped.map_err(failed("dropping the file from the cache"))?;
+        }
+        for OpenFile { file, .. } in self.files {
+            let mut at = 0;
+            while at < size {
+                let wanted = buffer.len().min((size - at) as usize);
+                match file.read_at(&mut buffer[..wanted], at).map_err(failed("reading the file"))? {
+                    0 => break,
+                    read => at += read as u64,
+                }
+                recorder.check()?;
             }
-            recorder.check()?;
         }
         Ok(())
     }
 
     /// Writes the data of the last read.
-    fn write(&self, at: u64, buffer: &[u8], region: Option<&Region>) -> std::io::Result<Once> {
+    fn write(&self, of: &OpenFile, at: u64, buffer: &[u8], region: Option<&Region>) -> std::io::Result<Once> {
         let file = match (self.access, region) {
             (Access::Mmap, Some(region)) => {
                 // SAFETY: as in `once`; the mapping is writable if there are writes.
@@ -288,14 +343,20 @@ impl Case<'_> {
                 }
                 return Ok(Once { calls: 0, hit: false });
             }
-            (Access::Direct, _) => self.direct.unwrap_or(self.file),
-            _ => self.file,
+            (Access::Direct, _) => of.direct.as_ref().unwrap_or(&of.file),
+            _ => &of.file,
         };
         file.write_all_at(buffer, at)?;
         Ok(Once { calls: 1, hit: false })
     }
 
-    fn once(&self, at: u64, buffer: &mut [u8], region: Option<&Region>) -> std::io::Result<Once> {
+    fn once(
+        &self,
+        of: &OpenFile,
+        at: u64,
+        buffer: &mut [u8],
+        region: Option<&Region>,
+    ) -> std::io::Result<Once> {
         match (self.access, region) {
             (Access::Mmap, Some(region)) => {
                 // SAFETY: `at` and the bytes after it lie in the mapping, which covers the file's
@@ -314,7 +375,7 @@ impl Case<'_> {
                 let vector = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
                 // SAFETY: one vector over the buffer, both alive.
                 let read = unsafe {
-                    libc::preadv2(self.file.as_raw_fd(), &raw const vector, 1, at as libc::off_t, RWF_NOWAIT)
+                    libc::preadv2(of.file.as_raw_fd(), &raw const vector, 1, at as libc::off_t, RWF_NOWAIT)
                 };
                 match usize::try_from(read) {
                     Ok(read) if read == buffer.len() => return Ok(Once { calls: 1, hit: true }),
@@ -326,15 +387,15 @@ impl Case<'_> {
                         }
                     }
                 }
-                self.file.read_exact_at(buffer, at)?;
+                of.file.read_exact_at(buffer, at)?;
                 Ok(Once { calls: 2, hit: false })
             }
             (Access::Direct, _) => {
-                self.direct.unwrap_or(self.file).read_exact_at(buffer, at)?;
+                of.direct.as_ref().unwrap_or(&of.file).read_exact_at(buffer, at)?;
                 Ok(Once { calls: 1, hit: false })
             }
             _ => {
-                self.file.read_exact_at(buffer, at)?;
+                of.file.read_exact_at(buffer, at)?;
                 Ok(Once { calls: 1, hit: false })
             }
         }

@@ -1,4 +1,5 @@
-//! `seqread`: sequential bandwidth against the transfer size, through the cache and around it.
+//! `seqread`: sequential bandwidth against the transfer size: through the cache, through a mapping, and
+//! around the cache.
 //!
 //! The file is dropped from the cache before each row, so every byte comes from the device. What
 //! the device saw comes from its own counters: they count everybody's reads, so they are a dash in
@@ -9,7 +10,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::time::{Duration, Instant};
 
 use pagelab_experiment::build::{Sheet, metric, metrics, note};
-use pagelab_experiment::experiments::Seqread;
+use pagelab_experiment::experiments::{Access, Seqread};
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::{Recorder, Result, metrics, tables};
 use pagelab_kernel::block_device::{Counted, Device};
@@ -33,7 +34,7 @@ struct RowResult {
     shared: bool,
 }
 
-/// Performs the sweep over transfer sizes, buffered and direct.
+/// Performs the sweep over transfer sizes, by each way to read.
 ///
 /// # Errors
 /// When the file cannot be written or read.
@@ -54,14 +55,21 @@ pub fn perform(seqread: &Seqread, context: &ExecutionContext, recorder: &mut dyn
     harness.begin();
     let mut sheet = Sheet::new(tables::seqread::TABLE);
     let mut sums = Usage::default();
-    let mut bandwidths = [const { Vec::new() }; 2];
+    let mut bandwidths = [const { Vec::new() }; 3];
     let mut shared = 0;
-    let modes = [("buffered", Ok(&buffered)), ("direct", direct.as_ref())];
-    for (mode, (name, file)) in modes.into_iter().enumerate() {
+    for (number, &access) in seqread.access.iter().enumerate() {
+        let (mode, name, file) = match access {
+            Access::Direct => (1, "direct", direct.as_ref()),
+            Access::Mmap => (2, "mapped", Ok(&buffered)),
+            Access::Pread | Access::Nowait => (0, "buffered", Ok(&buffered)),
+        };
+        let Ok(file) = file else { continue };
+        let load =
+            Load { seqread, file, is_mapped: access == Access::Mmap, cached: &buffered, buffer: &buffer };
         for (n, &transfer) in transfers.iter().enumerate() {
-            recorder.progress("transfers", (mode * transfers.len() + n) as u64, 2 * transfers.len() as u64);
-            let Ok(file) = file else { continue };
-            let seen = read(seqread, file, &buffered, &buffer, transfer, device.as_ref(), recorder)?;
+            let done = number * transfers.len() + n;
+            recorder.progress("transfers", done as u64, (seqread.access.len() * transfers.len()) as u64);
+            let seen = load.read(transfer, device.as_ref(), recorder)?;
             sums += seen.used;
             shared += u32::from(seen.shared);
             let bandwidth = seen.bytes as f64 / seen.elapsed.as_secs_f64();
@@ -72,11 +80,15 @@ pub fn perform(seqread: &Seqread, context: &ExecutionContext, recorder: &mut dyn
     sheet.record(recorder)?;
     let mut measured = harness.finish();
     measured.record(recorder)?;
-    let [through, around] = bandwidths;
-    metrics(recorder, [metrics::BANDWIDTH_BUFFERED.over(through), metrics::BANDWIDTH_DIRECT.over(around)])?;
+    let [through, around, mapped] = bandwidths;
+    let names = [metrics::BANDWIDTH_BUFFERED, metrics::BANDWIDTH_DIRECT, metrics::BANDWIDTH_MAPPED];
+    metrics(
+        recorder,
+        names.into_iter().zip([through, around, mapped]).map(|(name, found)| name.over(found)),
+    )?;
     metrics(recorder, processor::figures(&sums))?;
     metric(recorder, metrics::IO_READ, Some(sums.read as f64))?;
-    if let Err(error) = direct {
+    if let (true, Err(error)) = (seqread.access.contains(&Access::Direct), direct) {
         note(
             recorder,
             Level::Info,
@@ -128,45 +140,71 @@ fn row(sheet: &mut Sheet, mode: &str, transfer: u64, seen: &RowResult, bandwidth
     );
 }
 
-/// Reads the file once from its start, or until the time is up.
-fn read(
-    seqread: &Seqread,
-    file: &File,
-    cached: &File,
-    buffer: &Region,
-    transfer: u64,
-    device: Option<&Device>,
-    recorder: &mut dyn Recorder,
-) -> Result<RowResult> {
-    fadvise(cached, 0, None, Advice::DontNeed)
-        .map_err(|e| failed("dropping the file from the cache")(e.into()))?;
-    // SAFETY: the buffer's mapping is longer than any transfer, and nobody else uses it meanwhile.
-    let buffer = unsafe { std::slice::from_raw_parts_mut(buffer.base(), transfer as usize) };
-    let limit = Duration::from_secs_f64(seqread.seconds.clamp(0.01, 3600.0));
-    let before = device.and_then(Device::read);
-    let (used, begun) = (rusage::thread_up_to_date(), Instant::now());
-    let mut bytes = 0;
-    let mut number = 0_u64;
-    loop {
-        match file.read_at(buffer, bytes) {
-            Ok(0) => break,
-            Ok(read) => bytes += read as u64,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(failed(&format!("reading {transfer} bytes at {bytes}"))(error)),
-        }
-        number += 1;
-        if number.is_multiple_of(16) || transfer >= 1 << 20 {
-            if begun.elapsed() > limit {
-                break;
+/// One way to read the file.
+struct Load<'a> {
+    seqread: &'a Seqread,
+    file: &'a File,
+    /// Whether it copies from a mapping.
+    is_mapped: bool,
+    /// The same file, opened without O_DIRECT.
+    cached: &'a File,
+    /// As long as the largest transfer.
+    buffer: &'a Region,
+}
+
+impl Load<'_> {
+    /// Reads the file once from its start, or until the time is up.
+    fn read(&self, transfer: u64, device: Option<&Device>, recorder: &mut dyn Recorder) -> Result<RowResult> {
+        fadvise(self.cached, 0, None, Advice::DontNeed)
+            .map_err(|e| failed("dropping the file from the cache")(e.into()))?;
+        // SAFETY: the buffer's mapping is as long as the largest transfer, and nobody else uses it meanwhile.
+        let buffer = unsafe { std::slice::from_raw_parts_mut(self.buffer.base(), transfer as usize) };
+        let limit = Duration::from_secs_f64(self.seqread.seconds.clamp(0.01, 3600.0));
+        let size = self.file.metadata().map_err(failed("the size of the file"))?.len();
+        let before = device.and_then(Device::read);
+        let (used, begun) = (rusage::thread_up_to_date(), Instant::now());
+        let pages = (size / page_size() as u64) as usize;
+        let mapped = self.is_mapped.then(|| Region::part(self.file, 0, pages)).transpose();
+        let mapped = mapped.map_err(failed("mapping the file"))?;
+        let mut bytes = 0;
+        let mut number = 0_u64;
+        loop {
+            let read = match &mapped {
+                Some(region) => Ok(copy(region, bytes, buffer)),
+                None => self.file.read_at(buffer, bytes),
+            };
+            match read {
+                Ok(0) => break,
+                Ok(read) => bytes += read as u64,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(failed(&format!("reading {transfer} bytes at {bytes}"))(error)),
             }
-            recorder.check()?;
+            number += 1;
+            if number.is_multiple_of(16) || transfer >= 1 << 20 {
+                if begun.elapsed() > limit {
+                    break;
+                }
+                recorder.check()?;
+            }
         }
+        let elapsed = begun.elapsed();
+        let used = rusage::thread_up_to_date() - used;
+        let device = device.and_then(Device::read).zip(before).map(|(after, before)| after.since(&before));
+        let shared = device.is_some_and(|device| foreign(&device, used.read));
+        Ok(RowResult { bytes, elapsed, used, device, shared })
     }
-    let elapsed = begun.elapsed();
-    let used = rusage::thread_up_to_date() - used;
-    let device = device.and_then(Device::read).zip(before).map(|(after, before)| after.since(&before));
-    let shared = device.is_some_and(|device| foreign(&device, used.read));
-    Ok(RowResult { bytes, elapsed, used, device, shared })
+}
+
+/// Copies from offset `at` of the mapping into the buffer, as far as the mapping goes. Returns the
+/// number of bytes.
+fn copy(region: &Region, at: u64, buffer: &mut [u8]) -> usize {
+    let length = buffer.len().min(region.pages() * page_size() - at as usize);
+    // SAFETY: `at` and the bytes after it lie in the mapping; nobody writes the scratch file now.
+    unsafe {
+        std::ptr::copy_nonoverlapping(region.base().add(at as usize), buffer.as_mut_ptr(), length);
+    }
+    std::hint::black_box(&buffer[0]);
+    length
 }
 
 /// Whether a device read more than on one thread's account, beyond the blocks of the file's own index.
