@@ -2,12 +2,14 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use pagelab_kernel::bpf::page_requests::PageRequests;
+use pagelab_kernel::bpf::page_requests::stream::{Kind, PageStream, file_number};
 use pagelab_kernel::page_cache;
+use pagelab_kernel::page_frames::FrameReader;
 use pagelab_kernel::region::{forget, page_size};
 use pagelab_testing::{KERNELS, Need, ROOT, Test, kernels, tests};
 use serde_json::Value;
@@ -21,6 +23,7 @@ pub fn tests() -> Vec<Test> {
         what_is_no_file_is_named;
         a_cold_read_is_no_hit_and_a_warm_one_is: REQUESTS;
         the_table_of_requests_suits_a_terminal: REQUESTS;
+        the_stream_has_the_requests_of_known_reads: REQUESTS;
         requests_are_counted_on_other_kernels: KERNELS;
         a_shadow_has_the_misses_of_the_program_and_records_them: REQUESTS;
         a_shadow_ends_with_ctrl_c_and_prints: REQUESTS;
@@ -146,13 +149,63 @@ fn the_table_of_requests_suits_a_terminal() {
     }
 }
 
-/// There the programs hang on functions.
+/// There the programs are attached to functions.
 fn requests_are_counted_on_other_kernels() {
+    let tests = [
+        "page_cache::a_cold_read_is_no_hit_and_a_warm_one_is",
+        "page_cache::the_stream_has_the_requests_of_known_reads",
+    ];
     for image in kernels() {
-        let test = "page_cache::a_cold_read_is_no_hit_and_a_warm_one_is";
-        let said = in_guest::perform(&image, 2, &[test]);
-        assert!(said.contains("1 passed") && !said.contains("1 ignored"), "{}: {said}", image.display());
+        let said = in_guest::perform(&image, 2, &tests);
+        let passed = said.matches("1 passed").count();
+        assert!(passed == tests.len() && !said.contains("1 ignored"), "{}: {said}", image.display());
     }
+}
+
+fn the_stream_has_the_requests_of_known_reads() {
+    let lab = Lab::new();
+    let path = cached(&lab, "file", PAGES);
+    let file = File::open(&path).unwrap();
+    let number = file_number(&file.metadata().unwrap());
+    let (pages, all) = (PAGES as u64, (0..PAGES as u64).collect::<Vec<_>>());
+    let mut stream = PageStream::start(None).unwrap();
+    // The pages of the events of the file: requested, and read from the disk.
+    let drain = |stream: &mut PageStream| {
+        let mut found = [Vec::new(), Vec::new()];
+        stream.drain(|event| match event.kind {
+            _ if (event.device, event.inode) != number => {}
+            Kind::Requested => found[0].extend(event.pages),
+            Kind::Read => found[1].extend(event.pages),
+            Kind::Written => panic!("nobody writes: {event:?}"),
+        });
+        found[1].sort_unstable();
+        found
+    };
+    let read_page = |page: u64| {
+        file.read_exact_at(&mut vec![0; page_size()], page * page_size() as u64).unwrap();
+    };
+    let random: Vec<u64> = (0..pages / 2).map(|n| n * 37 % pages).collect();
+    forget(&file).unwrap();
+    drain(&mut stream);
+    random.iter().for_each(|&page| read_page(page));
+    let [requested, mut read] = drain(&mut stream);
+    assert_eq!(requested, random, "single pages, in order");
+    let count = read.len();
+    read.dedup();
+    assert_eq!(read.len(), count, "each page enters the cache once");
+    assert!(random.iter().all(|page| read.binary_search(page).is_ok()), "{read:?}");
+    forget(&file).unwrap();
+    drain(&mut stream);
+    file.read_exact_at(&mut vec![0; PAGES * page_size()], 0).unwrap();
+    assert_eq!(drain(&mut stream), [all.clone(), all.clone()], "one cold read of all pages");
+    file.read_exact_at(&mut vec![0; PAGES * page_size()], 0).unwrap();
+    assert_eq!(drain(&mut stream)[0], all, "the same when they are cached");
+    // Maps the file, and faults on some of its pages.
+    FrameReader::open().unwrap().look(&file, pages * page_size() as u64).unwrap();
+    let [mut mapped, _] = drain(&mut stream);
+    mapped.sort_unstable();
+    assert_eq!(mapped, all, "the kernel maps each page once");
+    assert_eq!((stream.dropped(), stream.counts().1), (0, 0));
 }
 
 fn a_shadow_has_the_misses_of_the_program_and_records_them() {
