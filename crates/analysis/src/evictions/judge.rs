@@ -2,6 +2,7 @@
 
 use pagelab_model::policy::Policy;
 use pagelab_model::policy::opt::{NextUse, Opt};
+use pagelab_simulation::memory::SwapDevice;
 use serde::Serialize;
 
 use super::ranks::Ranks;
@@ -27,6 +28,12 @@ pub struct Log<'a> {
     pub frames: u32,
     /// Frames of the memory limit, including those that a system keeps free.
     pub limit: u32,
+    /// The swap device of the systems that the log is compared with.
+    pub swap: SwapDevice,
+    /// Whether every reference writes.
+    pub writes: bool,
+    /// Whether each page in [`Log::present`] was written since it was loaded.
+    pub written: bool,
 }
 
 /// A judged eviction.
@@ -50,6 +57,17 @@ pub struct Eviction {
     pub once: bool,
     /// Number of references for which OPT kept the page afterwards; `None` if OPT did not have it.
     pub kept: Option<u32>,
+    /// `Some(true)` if the page was written since it came into memory. `None` if that is not known:
+    /// a page that was only read may still differ from its copy in swap.
+    pub dirty: Option<bool>,
+}
+
+impl Eviction {
+    /// The last reference to the page, counted from 1; 0 or less in the opening. `None` if there was
+    /// none.
+    pub fn last(&self) -> Option<i64> {
+        self.age.map(|age| i64::from(self.reference) - i64::from(age))
+    }
 }
 
 /// The faults beyond OPT by cause. The first four less [`Regret::saved`] are the total.
@@ -163,6 +181,9 @@ struct Judging {
     /// Each page's eviction after which OPT still has it.
     kept: Vec<u32>,
     ages: Vec<u32>,
+    writes: bool,
+    /// Whether each page was written since it was loaded.
+    written: Vec<bool>,
     judged: Judged,
 }
 
@@ -179,6 +200,8 @@ impl Judging {
             left: vec![NONE; pages],
             kept: vec![NONE; pages],
             ages: Vec::new(),
+            writes: log.writes,
+            written: vec![log.written; pages],
             judged: Judged {
                 evictions: Vec::with_capacity(log.rows.len()),
                 contradictions: 0,
@@ -240,6 +263,7 @@ impl Judging {
                 rank,
                 once: self.since[at] <= 1,
                 kept: kept.then_some(0),
+                dirty: self.written[at].then_some(true),
             });
         }
         for number in first..self.judged.evictions.len() {
@@ -278,6 +302,7 @@ impl Judging {
         if hit && self.last[at] != NONE {
             self.ranks.remove(self.last[at]);
         }
+        self.written[at] = self.writes || hit && self.written[at];
         self.since[at] = if hit { self.since[at] + 1 } else { 1 };
         self.count[at] += 1;
         self.last[at] = self.opening + made;

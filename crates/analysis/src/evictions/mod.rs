@@ -7,18 +7,21 @@
 //! therefore limits the resolution of ages and ranks; it is one reference for a model.
 
 mod judge;
+mod order;
 mod plots;
 mod ranks;
 mod similar;
 #[cfg(test)]
 mod tests;
 
-use pagelab_experiment::experiments::{Load, Paging};
+use pagelab_experiment::experiments::{Load, Paging, Share};
 use pagelab_experiment::observation::Observations;
+use pagelab_experiment::setting::Swap;
 use pagelab_experiment::tables::evictions;
 use pagelab_experiment::{Run, environment, metrics};
 use pagelab_reference::progress::unwatched;
 use pagelab_reference::{Pattern, PatternError};
+use pagelab_simulation::memory::SwapDevice;
 use serde::Serialize;
 
 pub use self::judge::{Eviction, Judged, Log, Regret, Sample, judge};
@@ -88,8 +91,10 @@ pub struct Completeness {
     pub present_last: Option<u64>,
     /// Faults counted by the kernel or the model.
     pub counted_faults: Option<u64>,
-    /// Reclaimed pages (`pgsteal`).
-    pub stolen: Option<u64>,
+    /// Pages reclaimed by kswapd (`pgsteal_kswapd`).
+    pub stolen_by_kswapd: Option<u64>,
+    /// Pages reclaimed by tasks: direct reclaim, or reclaim at a cgroup's limit (`pgsteal_direct`).
+    pub stolen_by_tasks: Option<u64>,
     /// Pages written to swap (`pswpout`).
     pub swapped_out: Option<u64>,
 }
@@ -107,6 +112,11 @@ impl Completeness {
         Some(self.counted_faults? as i64 - self.returned as i64)
     }
 
+    /// Reclaimed pages (`pgsteal`).
+    pub fn stolen(&self) -> Option<u64> {
+        Some(self.stolen_by_kswapd? + self.stolen_by_tasks?)
+    }
+
     /// Whether the log contains every eviction.
     pub fn is_whole(&self) -> bool {
         self.logged == self.evictions
@@ -118,58 +128,125 @@ impl Completeness {
 /// # Errors
 /// When the stream is a trace that can no longer be read.
 pub fn of_run(run: &Run) -> Result<Option<Judgement>, PatternError> {
+    let Some((paging, seen)) = with_log(run) else { return Ok(None) };
+    of_observations(&paging, seen)
+}
+
+/// The judged evictions of the first repetition that has a log, in order of time; `None` if none has.
+///
+/// # Errors
+/// When the stream is a trace that can no longer be read.
+pub fn list(run: &Run) -> Result<Option<Vec<Eviction>>, PatternError> {
+    let Some((paging, seen)) = with_log(run) else { return Ok(None) };
+    Ok(Stream::of(&paging, seen)?.map(|stream| judge(&stream.log()).evictions))
+}
+
+/// The first repetition with a log whose stream can be generated.
+fn with_log(run: &Run) -> Option<(Paging, &Observations)> {
     let declared = run.header.experiment.declaration();
-    let Load::References(paging, _) = declared.load() else { return Ok(None) };
+    let Load::References(paging, _) = declared.load() else { return None };
     let mut done = run.done().map(|repetition| &repetition.observations);
-    let Some(seen) = done.find(|seen| seen.table(evictions::TABLE).is_some()) else { return Ok(None) };
-    if matches!(&paging.pattern, Pattern::Trace(path) if !path.is_file())
-        || paging.references.saturating_add(paging.pages.saturating_mul(3)) > MAX_REFERENCES
-    {
-        return Ok(None);
+    let seen = done.find(|seen| seen.table(evictions::TABLE).is_some())?;
+    let lost = matches!(&paging.pattern, Pattern::Trace(path) if !path.is_file());
+    let long = paging.references.saturating_add(paging.pages.saturating_mul(3)) > MAX_REFERENCES;
+    (!lost && !long).then(|| (paging.clone(), seen))
+}
+
+/// The stream of a repetition and its log.
+struct Stream {
+    pages: u32,
+    opening: usize,
+    references: Vec<u32>,
+    present: Vec<bool>,
+    rows: Vec<(u32, u32)>,
+    frames: u32,
+    limit: u32,
+    swap: SwapDevice,
+    /// Whether every reference writes.
+    writes: bool,
+    /// Whether each page that is present at the start was written since it was loaded.
+    written: bool,
+    /// Number of evictions, including those that are not in the log.
+    evictions: u64,
+    /// Number of rows that are not valid for the parameters.
+    contradictions: u64,
+}
+
+impl Stream {
+    /// `None` if the repetition has no page map.
+    fn of(paging: &Paging, seen: &Observations) -> Result<Option<Self>, PatternError> {
+        let mut blocks =
+            paging.pattern.blocks(paging.pages, paging.references, paging.seed, &mut unwatched)?;
+        let pages = blocks.pages();
+        let mut references: Vec<u32> = paging.opening(pages, true).collect();
+        let opening = references.len();
+        references.extend_from_slice(blocks.next(paging.references as usize)?);
+        drop(blocks);
+        let first = seen.pages.first().filter(|map| map.reference == 0 && map.pages == pages);
+        let (Some(first), Some(frames)) = (first, seen.pages.iter().map(|map| map.present.len()).max())
+        else {
+            return Ok(None);
+        };
+        let (rows, contradictions) = rows(seen, pages, references.len() - opening);
+        let evictions = seen.metric(metrics::EVICTIONS).map_or(rows.len() as u64, |value| value as u64);
+        if evictions > rows.len() as u64 {
+            let end = rows.last().map_or(0, |row| row.0 as usize);
+            references.truncate(opening + end);
+        }
+        let number = |key: &str| seen.environment.get(key)?.parse::<u64>().ok();
+        let of_memory = || Some(number(environment::MEMORY_LIMIT)? / number(environment::PAGE_SIZE)?.max(1));
+        let limit = number(environment::MODEL_FRAMES).or_else(of_memory).unwrap_or(frames);
+        let limit = limit.clamp(frames, u64::from(pages).max(frames) * 2);
+        let zram =
+            seen.environment.get(environment::SWAP_KIND).is_some_and(|kind| *kind == Swap::Zram.to_string());
+        Ok(Some(Self {
+            limit: u32::try_from(limit).unwrap_or(pages).max(1),
+            swap: if zram { SwapDevice::Memory } else { SwapDevice::Disk },
+            pages,
+            opening,
+            references,
+            present: first.present.flags(pages),
+            rows,
+            frames: u32::try_from(frames).unwrap_or(pages).max(1),
+            writes: paging.write_share() == Share::ALL,
+            written: !paging.warm,
+            evictions,
+            contradictions,
+        }))
     }
-    of_observations(paging, seen)
+
+    fn log(&self) -> Log<'_> {
+        Log {
+            pages: self.pages,
+            opening: self.opening,
+            references: &self.references,
+            present: &self.present,
+            rows: &self.rows,
+            frames: self.frames,
+            limit: self.limit,
+            swap: self.swap,
+            writes: self.writes,
+            written: self.written,
+        }
+    }
+
+    /// Whether the log contains every eviction.
+    fn is_whole(&self) -> bool {
+        self.evictions <= self.rows.len() as u64
+    }
 }
 
 /// Judges the log of a repetition.
 fn of_observations(paging: &Paging, seen: &Observations) -> Result<Option<Judgement>, PatternError> {
-    let mut blocks = paging.pattern.blocks(paging.pages, paging.references, paging.seed, &mut unwatched)?;
-    let pages = blocks.pages();
-    let mut references: Vec<u32> = paging.opening(pages, true).collect();
-    let opening = references.len();
-    references.extend_from_slice(blocks.next(paging.references as usize)?);
-    drop(blocks);
-    let first = seen.pages.first().filter(|map| map.reference == 0 && map.pages == pages);
-    let (Some(first), Some(frames)) = (first, seen.pages.iter().map(|map| map.present.len()).max()) else {
-        return Ok(None);
-    };
-    let (rows, mut contradictions) = rows(seen, pages, references.len() - opening);
-    let number = |metric| seen.metric(metric).map(|value: f64| value as u64);
-    let evictions = number(metrics::EVICTIONS).unwrap_or(rows.len() as u64);
-    let whole = evictions <= rows.len() as u64;
-    if !whole {
-        let end = rows.last().map_or(0, |row| row.0 as usize);
-        references.truncate(opening + end);
-    }
-    let present = first.present.flags(pages);
-    let number_of = |key: &str| seen.environment.get(key)?.parse::<u64>().ok();
-    let limit = number_of(environment::MODEL_FRAMES)
-        .or_else(|| Some(number_of(environment::MEMORY_LIMIT)? / number_of(environment::PAGE_SIZE)?.max(1)));
-    let limit = limit.unwrap_or(frames).clamp(frames, u64::from(pages).max(frames) * 2);
-    let log = Log {
-        limit: u32::try_from(limit).unwrap_or(pages).max(1),
-        pages,
-        opening,
-        references: &references,
-        present: &present,
-        rows: &rows,
-        frames: u32::try_from(frames).unwrap_or(pages).max(1),
-    };
+    let Some(stream) = Stream::of(paging, seen)? else { return Ok(None) };
+    let log = stream.log();
     let judged = judge(&log);
-    contradictions += judged.contradictions;
     let similar = similar(&log, &judged, || {
         let mut writes = paging.drawn_writes();
         Box::new(move || writes.draw())
     });
+    let number = |metric| seen.metric(metric).map(|value: f64| value as u64);
+    let whole = stream.is_whole();
     let interval = seen.environment.get(environment::EVICTIONS_INTERVAL);
     let interval = interval.and_then(|text| text.parse().ok()).unwrap_or(1).max(1);
     let between = judged
@@ -179,24 +256,23 @@ fn of_observations(paging: &Paging, seen: &Observations) -> Result<Option<Judgem
     let between = between.count() as u64;
     let faults = [metrics::FAULTS_MINOR, metrics::FAULTS_MAJOR].map(number);
     let completeness = Completeness {
-        pages: u64::from(pages),
+        pages: u64::from(stream.pages),
         resident_first: judged.resident[0],
         returned: judged.faults,
-        evictions,
-        logged: rows.len() as u64,
+        evictions: stream.evictions,
+        logged: stream.rows.len() as u64,
         between,
-        contradictions,
+        contradictions: stream.contradictions + judged.contradictions,
         resident_last: judged.resident[1],
         present_last: seen.pages.last().filter(|_| whole).map(|map| map.present.len()),
         counted_faults: faults[0].zip(faults[1]).filter(|_| whole).map(|(minor, major)| minor + major),
-        stolen: number(metrics::STEAL_KSWAPD)
-            .zip(number(metrics::STEAL_DIRECT))
-            .map(|(kswapd, direct)| kswapd + direct),
+        stolen_by_kswapd: number(metrics::STEAL_KSWAPD),
+        stolen_by_tasks: number(metrics::STEAL_DIRECT),
         swapped_out: number(metrics::SWAP_OUT),
     };
     Ok(Some(Judgement {
         interval,
-        references: (references.len() - opening) as u32,
+        references: (stream.references.len() - stream.opening) as u32,
         completeness,
         similar,
         ..of_judged(judged)

@@ -4,6 +4,7 @@ use super::*;
 use pagelab_model::policy::PolicyKind;
 use pagelab_model::policy::opt::NextUse;
 use pagelab_model::policy::{Policy, opt::Opt};
+use pagelab_simulation::memory::SwapDevice;
 use proptest::prelude::*;
 
 /// The evictions of a policy on `measured`, and its pages after `opening`.
@@ -56,6 +57,9 @@ fn judged(
         rows: &rows,
         frames,
         limit: frames,
+        swap: SwapDevice::Disk,
+        writes: false,
+        written: true,
     };
     (judge(&log), rows)
 }
@@ -163,7 +167,7 @@ proptest! {
         let kind: PolicyKind = policy.parse().unwrap();
         let (present, rows) =
             log_of(kind.build(16, frames, None).as_mut(), 16, &opening, &measured);
-        let log = Log { pages: 16, opening: 16, references: &all, present: &present, rows: &rows, frames, limit: frames };
+        let log = Log { pages: 16, opening: 16, references: &all, present: &present, rows: &rows, frames, limit: frames, swap: SwapDevice::Disk, writes: false, written: false };
         let judged = judge(&log);
         let slow = naive(&opening, &measured, &present, &rows, frames as usize);
         prop_assert_eq!(judged.evictions.len(), slow.len());
@@ -184,7 +188,7 @@ proptest! {
         present in proptest::collection::vec(proptest::bool::ANY, 8),
     ) {
         rows.sort_unstable();
-        let log = Log { pages: 8, opening: 0, references: &measured, present: &present, rows: &rows, frames: 3, limit: 3 };
+        let log = Log { pages: 8, opening: 0, references: &measured, present: &present, rows: &rows, frames: 3, limit: 3, swap: SwapDevice::Disk, writes: false, written: false };
         let judged = judge(&log);
         prop_assert_eq!(judged.regret.total(), judged.faults as i64 - judged.opt as i64);
     }
@@ -218,5 +222,7 @@ fn a_models_run_is_most_like_itself() {
         let likest = judgement.similar[0].clone();
         assert_eq!(likest.model, model, "{:?}", judgement.similar);
         assert_eq!((likest.jaccard, likest.agreed), (1.0, 1.0), "{model}");
+        assert_eq!((likest.matched, likest.tau), (1.0, Some(1.0)), "{model}");
+        assert_eq!(Similarity::by_order(&judgement.similar), Some(&likest), "{model}");
     }
 }

@@ -34,6 +34,7 @@ pub mod pff;
 pub mod plugged;
 mod queue;
 pub mod random;
+pub mod residents;
 pub mod s3_fifo;
 pub mod sieve;
 pub mod slru;

@@ -8,6 +8,7 @@ use super::play::{Access, Met, Player};
 use crate::paging::machine::Tally;
 use crate::paging::{Costs, Machine, OutOfMemory, System};
 use crate::policy::Policy;
+use crate::policy::residents::Residents;
 
 /// The failure of a run whose system can free no frame.
 #[cold]
@@ -75,14 +76,12 @@ impl Player for PolicyPlayer<'_> {
     }
 
     fn note_evictions(&mut self) {
-        let policy = &self.policy;
-        let list = (0..self.pages).filter(|&page| policy.contains(page) == Some(true));
-        self.residents = Some(Residents { list: list.collect(), next: 0 });
+        self.residents = Some(Residents::of(self.policy, self.pages));
     }
 
     fn evicted(&mut self, gone: &mut dyn FnMut(u32)) {
         if let Some(residents) = &mut self.residents {
-            residents.leave(self.policy.resident(), |page| self.policy.contains(page), gone);
+            residents.leave(self.policy, gone);
         }
     }
 
@@ -91,38 +90,6 @@ impl Player for PolicyPlayer<'_> {
         let present = present?;
         let swapped = PageSet::from_flags(present.iter().map(|&inside| self.populated && !inside));
         Some((PageSet::from_flags(present), swapped))
-    }
-}
-
-/// The resident pages of a policy. A policy does not name the pages that it evicts, so a search
-/// finds them. A new page takes the place of the one found last, so the oldest pages are searched
-/// first.
-pub struct Residents {
-    list: Vec<u32>,
-    /// The index at which the search continues.
-    next: usize,
-}
-
-impl Residents {
-    /// Adds a loaded page.
-    fn miss(&mut self, page: u32) {
-        self.list.push(page);
-    }
-
-    /// Passes the pages that are no longer resident to `gone`, until `left` pages remain.
-    fn leave(&mut self, left: usize, contains: impl Fn(u32) -> Option<bool>, gone: &mut dyn FnMut(u32)) {
-        let mut resident = 0;
-        while self.list.len() > left && resident <= self.list.len() {
-            self.next = if self.next < self.list.len() { self.next } else { 0 };
-            let page = self.list[self.next];
-            if contains(page) == Some(true) {
-                self.next += 1;
-                resident += 1;
-            } else {
-                self.list.swap_remove(self.next);
-                gone(page);
-            }
-        }
     }
 }
 

@@ -43,6 +43,8 @@ enum Form {
     Folded,
     /// A Perfetto trace of what was seen over time (ui.perfetto.dev)
     Perfetto,
+    /// One eviction per row of a run with --evictions: age, next reference, OPT's decision
+    Evictions,
 }
 
 /// Whose writer a format has.
@@ -174,6 +176,7 @@ fn writer(arguments: &Arguments) -> Result<Writer> {
         }
         Form::Folded => Writer::Exchange(exchange::Format::Folded),
         Form::Perfetto => Writer::Exchange(exchange::Format::Perfetto),
+        Form::Evictions => Writer::Exchange(exchange::Format::Evictions),
     })
 }
 

@@ -43,10 +43,14 @@ fn a_loop_on_a_model_evicts_the_oldest_page_and_says_so() {
     is_complete(&found);
     assert_eq!(found["evictions"], 20_000, "LRU misses every reference of a loop");
     assert_eq!((found["rank"].as_f64(), found["ranks"][9].as_u64()), (Some(100.0), Some(20_000)));
-    assert_eq!(found["similar"][0]["jaccard"], 1.0);
+    assert_eq!((&found["similar"][0]["jaccard"], &found["similar"][0]["tau"]), (&1.0.into(), &1.0.into()));
     let shown = joined(&lab.ok("show loop"));
     assert!(shown.contains("20,000 evictions; OPT (offline optimum) would have kept"), "{shown}");
     assert!(shown.contains("Faults beyond OPT by cause"), "{shown}");
+    let rows = lab.ok("export loop --format evictions");
+    assert_eq!(rows.lines().count(), 20_001, "a heading and a row for each eviction");
+    // The first reference faults on page 0, and evicts the oldest page, populated 2,048 references ago.
+    assert_eq!(rows.lines().nth(1), Some("loop,1,2048,-2047,0,2049,100.000,true,false,,true"));
     lab.ok("report loop -o loop.html");
     assert!(lab.text("loop.html").contains("Age of evicted pages and of pages in memory"));
 }

@@ -256,6 +256,7 @@ fn unwritable_formats_give_the_reason() {
         lab.refuses(arguments, status, &[words]);
     };
     says("export model-1 --format folded", 3, "there are no stacks in model-1 hint: run with --profile 99");
+    says("export model-1 --format evictions", 3, "there is no log of evictions in model-1");
     says("export failed --format perfetto -o x", 3, "nothing was seen over time in failed");
     // github-action-benchmark refuses an empty list.
     let hint = "no metric is better when bigger in model-1 hint: use --format smaller-is-better";

@@ -6,6 +6,7 @@
 
 mod benchfmt;
 mod benchmarks;
+mod evictions;
 mod folded;
 mod junit;
 mod kcidb;
@@ -38,6 +39,8 @@ pub enum Format {
     Folded,
     /// A Perfetto trace (<https://perfetto.dev>): counters over time.
     Perfetto,
+    /// The judged evictions of runs with a log of them, as CSV.
+    Evictions,
 }
 
 /// A build that KCIDB knows: `ORIGIN:ID`.
@@ -73,7 +76,7 @@ impl Format {
 
     /// Whether it holds metrics, so that some of them may be chosen.
     pub fn has_metrics(&self) -> bool {
-        !matches!(self, Self::Folded | Self::Perfetto)
+        !matches!(self, Self::Folded | Self::Perfetto | Self::Evictions)
     }
 }
 
@@ -130,6 +133,7 @@ pub fn write(
         Format::Kcidb(build) => kcidb::write(&chosen, build, &mut to)?,
         Format::Folded => folded::write(runs, &mut to)?,
         Format::Perfetto => perfetto::write(runs, &mut to)?,
+        Format::Evictions => evictions::write(runs, &mut to)?,
     }
     Ok(to.flush()?)
 }

@@ -1,11 +1,11 @@
 //! The judged evictions of a run as a sentence and as tables.
 
-use pagelab_analysis::evictions::{CLASSES, Completeness, Judgement};
+use pagelab_analysis::evictions::{CLASSES, Completeness, Judgement, Similarity};
 use pagelab_analysis::finding::{Finding, What};
 
 use super::shown;
 use crate::table::TextTable;
-use crate::text::count;
+use crate::text::{DASH, count};
 
 /// The evictions in one sentence.
 pub(super) fn sentence(finding: &Finding, judgement: &Judgement) -> String {
@@ -20,12 +20,7 @@ pub(super) fn sentence(finding: &Finding, judgement: &Judgement) -> String {
     if let Some(references) = judgement.kept_for {
         parts[0] += &format!(", for a median of {} references", count(f64::from(references)));
     }
-    if let Some(likest) = judgement.similar.first() {
-        parts.push(format!(
-            "the pages in memory are most similar to those of model:{} (Jaccard index {:.2})",
-            likest.model, likest.jaccard
-        ));
-    }
+    parts.extend(likest(&judgement.similar));
     parts.push(format!(
         "the median evicted page was older than {:.0}% of the pages in memory",
         judgement.rank
@@ -37,6 +32,27 @@ pub(super) fn sentence(finding: &Finding, judgement: &Judgement) -> String {
         ));
     }
     parts.join("; ")
+}
+
+/// The most similar model by the pages in memory and by the order of evictions; both if they differ.
+fn likest(similar: &[Similarity]) -> Option<String> {
+    let first = similar.first()?;
+    let pages = format!("Jaccard index {:.2}", first.jaccard);
+    let tau = |one: &Similarity| one.tau.map(|tau| format!("Kendall's tau-b {tau:.2}"));
+    Some(match Similarity::by_order(similar).and_then(|one| Some((one, tau(one)?))) {
+        Some((order, tau)) if order.model == first.model => format!(
+            "model:{} is most similar, by the pages in memory ({pages}) and by the order of evictions ({tau})",
+            first.model
+        ),
+        Some((order, tau)) => format!(
+            "the pages in memory are most similar to those of model:{} ({pages}), but the order of evictions \
+             to that of model:{} ({tau})",
+            first.model, order.model
+        ),
+        None => {
+            format!("the pages in memory are most similar to those of model:{} ({pages})", first.model)
+        }
+    })
 }
 
 /// The tables of a finding on evictions: causes, ranks, models, completeness. Other findings have
@@ -97,14 +113,22 @@ fn models(judgement: &Judgement) -> TextTable {
             format!("model:{}", one.model),
             format!("{:.3}", one.jaccard),
             format!("{:.1}%", one.agreed * 100.0),
+            format!("{:.1}%", one.matched * 100.0),
+            one.tau.map_or_else(|| DASH.to_owned(), |tau| format!("{tau:.3}")),
         ]
     });
-    let headings = ["model", "Jaccard index", "evictions that agree"];
+    let headings = ["model", "Jaccard index", "evictions that agree", "matched", "tau-b"];
     let mut table = TextTable::new("Models, the most similar first", headings, rows);
     table.remarks.push(
         "Jaccard index: pages in memory in both the run and the model, divided by pages in either; mean of \
          60 samples. An eviction agrees if the model does not have the page in memory at that time. \
          model:random shows the agreement by chance."
+            .into(),
+    );
+    table.remarks.push(
+        "An eviction is matched if the model evicts the page after the same reference. Kendall's tau-b compares \
+         the order of matched evictions within each sixtieth of the run: 1 is the same order, 0 no relation, \
+         -1 the reverse."
             .into(),
     );
     table
@@ -125,7 +149,8 @@ fn completeness(judgement: &Judgement) -> TextTable {
     row("evicted and back between two reads of the page table", Some(complete.between));
     row("in memory after the last reference", complete.present_last);
     row("faults counted", complete.counted_faults);
-    row("pages reclaimed (pgsteal)", complete.stolen);
+    row("pages reclaimed by kswapd (pgsteal_kswapd)", complete.stolen_by_kswapd);
+    row("pages reclaimed by tasks (pgsteal_direct)", complete.stolen_by_tasks);
     row("pages written to swap (pswpout)", complete.swapped_out);
     row("evictions that are not in the log", Some(evictions.saturating_sub(complete.logged)));
     row("rows that contradict the stream", Some(complete.contradictions));
@@ -147,10 +172,17 @@ fn completeness(judgement: &Judgement) -> TextTable {
     };
     let parts = [
         complete.unseen().map(|unseen| format!("faults minus returns {}", signed(unseen))),
-        against("pgsteal minus evictions", complete.stolen),
+        against("pgsteal minus evictions", complete.stolen()),
         against("pswpout minus evictions", complete.swapped_out),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if complete.stolen().is_some() {
+        table.remarks.push(
+            "Tasks reclaim in an allocation (direct reclaim) or at their cgroup's limit. The page table does not \
+             show who evicted a page."
+                .into(),
+        );
+    }
     if !parts.is_empty() {
         table.remarks.push(format!("Differences: {}.", parts.join("; ")));
     }
