@@ -5,7 +5,9 @@
 //! leaves a shadow with the clock of evictions and activations; when it comes back, and the distance
 //! is no more than the number of active pages, it would have stayed with a little more memory, and
 //! goes to the active list at once. The active list gives pages back when it is too large against the
-//! inactive one.
+//! inactive one, and when a page came back to it since the last reclaim (`prepare_scan_count`,
+//! `snapshot_refaults`). Reclaim scans a share of both lists that doubles until a batch is reclaimed:
+//! a list's length shifted right by the priority (`get_scan_count`).
 //!
 //! Source: Documentation/mm and the comments of mm/workingset.c and mm/vmscan.c (Johannes Weiner's
 //! refault distance, 3.15; for anonymous memory Joonsoo Kim, 5.9). Watermarks as of `min_free_kbytes`
@@ -20,6 +22,9 @@ pub(super) const INACTIVE: u8 = 1;
 
 /// Pages of one batch of reclaim (`SWAP_CLUSTER_MAX`).
 pub(super) const BATCH: u32 = 32;
+
+/// The priority at which reclaim begins (`DEF_PRIORITY`).
+const FIRST_PRIORITY: u32 = 12;
 
 /// No shadow.
 pub(super) const NONE: u64 = u64::MAX;
@@ -41,6 +46,8 @@ pub struct LinuxLru {
     shadow: Vec<u64>,
     /// `nonresident_age`: grows with every eviction and every activation.
     age: u64,
+    /// Whether a page came back to the active list since the last reclaim.
+    returned: bool,
 }
 
 impl LinuxLru {
@@ -51,6 +58,7 @@ impl LinuxLru {
             referenced: vec![false; pages as usize],
             shadow: vec![NONE; pages as usize],
             age: 0,
+            returned: false,
         }
     }
 
@@ -60,9 +68,9 @@ impl LinuxLru {
         self.lists.to_head(ACTIVE, page);
     }
 
-    /// `shrink_active_list`: deactivates a batch; the reference bits are dropped.
-    fn shrink_active(&mut self, machine: &mut Machine) {
-        for _ in 0..BATCH {
+    /// `shrink_active_list`: deactivates `count` pages; the reference bits are dropped.
+    fn shrink_active(&mut self, machine: &mut Machine, count: u32) {
+        for _ in 0..count {
             let Some(page) = self.lists.tail(ACTIVE) else { break };
             machine.scan();
             if machine.mapped(page) {
@@ -72,9 +80,11 @@ impl LinuxLru {
         }
     }
 
-    /// `shrink_inactive_list` on one batch.
-    fn shrink_inactive(&mut self, machine: &mut Machine) {
-        for _ in 0..BATCH {
+    /// `shrink_inactive_list` on `count` pages. Returns the number of pages that were evicted or whose
+    /// output began.
+    fn shrink_inactive(&mut self, machine: &mut Machine, count: u32) -> u32 {
+        let mut reclaimed = 0;
+        for _ in 0..count {
             let Some(page) = self.lists.tail(INACTIVE) else { break };
             machine.scan();
             if machine.in_flight(page) {
@@ -101,7 +111,28 @@ impl LinuxLru {
             } else {
                 self.evict(machine, page);
             }
+            reclaimed += 1;
         }
+        reclaimed
+    }
+
+    /// `shrink_lruvec`: scans a share of both lists in batches, until a batch is reclaimed. Returns the
+    /// number of reclaimed pages.
+    fn shrink(&mut self, machine: &mut Machine, priority: u32) -> u32 {
+        let [active, inactive] = [ACTIVE, INACTIVE].map(|list| self.lists.len(list));
+        let deactivates = self.returned || inactive_is_low(active.into(), inactive.into());
+        let mut active = if deactivates { active >> priority } else { 0 };
+        let mut inactive = inactive >> priority;
+        let mut reclaimed = 0;
+        while active + inactive > 0 && reclaimed < BATCH {
+            let batch = inactive.min(BATCH);
+            reclaimed += self.shrink_inactive(machine, batch);
+            inactive -= batch;
+            let batch = active.min(BATCH);
+            self.shrink_active(machine, batch);
+            active -= batch;
+        }
+        reclaimed
     }
 
     fn evict(&mut self, machine: &mut Machine, page: u32) {
@@ -119,6 +150,7 @@ impl System for LinuxLru {
         let distance = self.age.saturating_sub(shadow);
         // The workingset that the page competes with is the active list.
         if arrival != Arrival::ReadAhead && shadow != NONE && distance <= u64::from(self.lists.len(ACTIVE)) {
+            self.returned = true;
             self.activate(page);
         } else {
             self.lists.to_head(INACTIVE, page);
@@ -136,11 +168,16 @@ impl System for LinuxLru {
         }
     }
 
+    /// `do_try_to_free_pages` for one batch.
     fn direct(&mut self, machine: &mut Machine) -> u64 {
-        if inactive_is_low(self.lists.len(ACTIVE).into(), self.lists.len(INACTIVE).into()) {
-            self.shrink_active(machine);
+        let mut reclaimed = 0;
+        for priority in (0..=FIRST_PRIORITY).rev() {
+            reclaimed += self.shrink(machine, priority);
+            if reclaimed >= BATCH {
+                break;
+            }
         }
-        self.shrink_inactive(machine);
+        self.returned = false;
         0
     }
 }

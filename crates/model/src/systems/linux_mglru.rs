@@ -3,10 +3,13 @@
 //! Each page belongs to a generation, the youngest first; there are two to four. Aging walks the page
 //! tables: referenced pages move to the youngest generation, and a new one begins. Eviction takes the
 //! oldest generation from its old end; a page found referenced there moves to the youngest instead of
-//! leaving. When only two generations are left, aging must come before more eviction.
+//! leaving, and so do its referenced neighbours in the page table (`lru_gen_look_around`). When only
+//! two generations are left, aging must come before more eviction. With three, it comes if the
+//! youngest holds more than half of the pages or the oldest less than a quarter
+//! (`should_run_aging`).
 //!
-//! Source: Documentation/mm/multigen_lru.rst and Documentation/admin-guide/mm/multigen_lru.rst (Yu
-//! Zhao, 6.1). Faulted-in pages enter the youngest generation; pages read ahead enter the oldest. The
+//! Source: Documentation/mm/multigen_lru.rst, Documentation/admin-guide/mm/multigen_lru.rst and
+//! mm/vmscan.c (Yu Zhao, 6.1). Faulted-in pages enter the youngest generation; pages read ahead enter the oldest. The
 //! tiers and the controller for file pages that are used through descriptors play no part for memory
 //! that is only mapped, and are left out, as is the Bloom filter that spares walks.
 
@@ -19,6 +22,8 @@ const MAX_GENERATIONS: u64 = 4;
 const MIN_GENERATIONS: u64 = 2;
 /// Pages of one batch of reclaim.
 const BATCH: u32 = 32;
+/// Half of the page table entries that are searched around a referenced page (`MIN_LRU_BATCH`).
+const AROUND: u32 = 32;
 
 /// The system's state.
 #[derive(Debug)]
@@ -60,19 +65,38 @@ impl LinuxMglru {
         self.youngest += 1;
     }
 
+    /// `should_run_aging`: whether generations are missing, or unevenly filled.
+    fn should_age(&self) -> bool {
+        let generations = self.youngest - self.oldest;
+        let len = |sequence| u64::from(self.lists.len(Self::list(sequence)));
+        let all: u64 = (self.oldest..=self.youngest).map(len).sum();
+        let uneven =
+            len(self.youngest) * MIN_GENERATIONS > all || len(self.oldest) * (MIN_GENERATIONS + 2) < all;
+        generations < MIN_GENERATIONS || generations == MIN_GENERATIONS && uneven
+    }
+
+    /// `lru_gen_look_around`: what was referenced near `page` in the page table becomes young.
+    fn look_around(&mut self, machine: &mut Machine, page: u32) {
+        for near in page.saturating_sub(AROUND)..(page + AROUND).min(machine.pages()) {
+            if machine.mapped(near) && machine.test_and_clear_young(near) {
+                self.lists.to_head(Self::list(self.youngest), near);
+            }
+        }
+    }
+
     /// Evicts one batch from the oldest generation.
     fn evict(&mut self, machine: &mut Machine) {
         while self.lists.len(Self::list(self.oldest)) == 0 && self.youngest - self.oldest >= MIN_GENERATIONS {
             self.oldest += 1;
         }
-        if self.youngest - self.oldest < MIN_GENERATIONS {
+        if self.should_age() {
             self.age(machine);
         }
         for _ in 0..BATCH {
             let Some(page) = self.lists.tail(Self::list(self.oldest)) else { break };
             machine.scan();
-            if machine.mapped(page) && machine.test_and_clear_young(page) {
-                self.lists.to_head(Self::list(self.youngest), page);
+            if machine.mapped(page) && machine.young(page) {
+                self.look_around(machine, page);
             } else if machine.in_flight(page) {
                 // Rotated: it comes up again when its output is complete.
                 self.lists.to_head(Self::list(self.oldest + 1), page);
