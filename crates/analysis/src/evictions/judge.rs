@@ -63,8 +63,8 @@ pub struct Eviction {
 }
 
 impl Eviction {
-    /// The last reference to the page, counted from 1; 0 or less in the opening. `None` if there was
-    /// none.
+    /// The last reference to the page, counted from 1; 0 or less in the opening. `None` if there
+    /// was none.
     pub fn last(&self) -> Option<i64> {
         self.age.map(|age| i64::from(self.reference) - i64::from(age))
     }

@@ -132,7 +132,8 @@ pub fn of_run(run: &Run) -> Result<Option<Judgement>, PatternError> {
     of_observations(&paging, seen)
 }
 
-/// The judged evictions of the first repetition that has a log, in order of time; `None` if none has.
+/// The judged evictions of the first repetition that has a log, in order of time; `None` if none
+/// has.
 ///
 /// # Errors
 /// When the stream is a trace that can no longer be read.

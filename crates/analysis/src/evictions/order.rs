@@ -1,11 +1,11 @@
 //! The order of evictions in a run and in a model: Kendall's tau-b between the times at which both
 //! evicted the same pages.
 //!
-//! Sources: M. G. Kendall, "The treatment of ties in ranking problems", Biometrika 33, 1945 (tau-b);
-//! J. M. G. Taylor, "Kendall's and Spearman's correlation coefficients in the presence of a blocking
-//! variable", Biometrics 43, 1987 (pairs within blocks only); W. R. Knight, "A computer method for
-//! calculating Kendall's tau with ungrouped data", Journal of the American Statistical Association
-//! 61, 1966 (counting by merge sort).
+//! Sources: M. G. Kendall, "The treatment of ties in ranking problems", Biometrika 33, 1945
+//! (tau-b); J. M. G. Taylor, "Kendall's and Spearman's correlation coefficients in the presence of
+//! a blocking variable", Biometrics 43, 1987 (pairs within blocks only); W. R. Knight, "A computer
+//! method for calculating Kendall's tau with ungrouped data", Journal of the American Statistical
+//! Association 61, 1966 (counting by merge sort).
 
 /// No time.
 const NONE: u32 = u32::MAX;

@@ -1,13 +1,13 @@
 //! Linux since 5.9, the classic lists: active and inactive anonymous pages with refault distance.
 //!
-//! New and swapped-in pages start on the inactive list. At its old end a page that was referenced once
-//! goes around again, and becomes active the second time; the others are evicted. An evicted page
-//! leaves a shadow with the clock of evictions and activations; when it comes back, and the distance
-//! is no more than the number of active pages, it would have stayed with a little more memory, and
-//! goes to the active list at once. The active list gives pages back when it is too large against the
-//! inactive one, and when a page came back to it since the last reclaim (`prepare_scan_count`,
-//! `snapshot_refaults`). Reclaim scans a share of both lists that doubles until a batch is reclaimed:
-//! a list's length shifted right by the priority (`get_scan_count`).
+//! New and swapped-in pages start on the inactive list. At its old end a page that was referenced
+//! once goes around again, and becomes active the second time; the others are evicted. An evicted
+//! page leaves a shadow with the clock of evictions and activations; when it comes back, and the
+//! distance is no more than the number of active pages, it would have stayed with a little more
+//! memory, and goes to the active list at once. The active list gives pages back when it is too
+//! large against the inactive one, and when a page came back to it since the last reclaim
+//! (`prepare_scan_count`, `snapshot_refaults`). Reclaim scans a share of both lists that doubles
+//! until a batch is reclaimed: a list's length shifted right by the priority (`get_scan_count`).
 //!
 //! Source: Documentation/mm and the comments of mm/workingset.c and mm/vmscan.c (Johannes Weiner's
 //! refault distance, 3.15; for anonymous memory Joonsoo Kim, 5.9). Watermarks as of `min_free_kbytes`
@@ -80,8 +80,8 @@ impl LinuxLru {
         }
     }
 
-    /// `shrink_inactive_list` on `count` pages. Returns the number of pages that were evicted or whose
-    /// output began.
+    /// `shrink_inactive_list` on `count` pages. Returns the number of pages that were evicted or
+    /// whose output began.
     fn shrink_inactive(&mut self, machine: &mut Machine, count: u32) -> u32 {
         let mut reclaimed = 0;
         for _ in 0..count {

@@ -1,17 +1,18 @@
 //! Linux since 6.1, multi-generational LRU: generations instead of two lists.
 //!
-//! Each page belongs to a generation, the youngest first; there are two to four. Aging walks the page
-//! tables: referenced pages move to the youngest generation, and a new one begins. Eviction takes the
-//! oldest generation from its old end; a page found referenced there moves to the youngest instead of
-//! leaving, and so do its referenced neighbours in the page table (`lru_gen_look_around`). When only
-//! two generations are left, aging must come before more eviction. With three, it comes if the
-//! youngest holds more than half of the pages or the oldest less than a quarter
-//! (`should_run_aging`).
+//! Each page belongs to a generation, the youngest first; there are two to four. Aging walks the
+//! page tables: referenced pages move to the youngest generation, and a new one begins. Eviction
+//! takes the oldest generation from its old end; a page found referenced there moves to the
+//! youngest instead of leaving, and so do its referenced neighbours in the page table
+//! (`lru_gen_look_around`). When only two generations are left, aging must come before more
+//! eviction. With three, it comes if the youngest holds more than half of the pages or the oldest
+//! less than a quarter (`should_run_aging`).
 //!
 //! Source: Documentation/mm/multigen_lru.rst, Documentation/admin-guide/mm/multigen_lru.rst and
-//! mm/vmscan.c (Yu Zhao, 6.1). Faulted-in pages enter the youngest generation; pages read ahead enter the oldest. The
-//! tiers and the controller for file pages that are used through descriptors play no part for memory
-//! that is only mapped, and are left out, as is the Bloom filter that spares walks.
+//! mm/vmscan.c (Yu Zhao, 6.1). Faulted-in pages enter the youngest generation; pages read ahead
+//! enter the oldest. The tiers and the controller for file pages that are used through descriptors
+//! play no part for memory that is only mapped, and are left out, as is the Bloom filter that
+//! spares walks.
 
 use crate::paging::lists::Lists;
 use crate::paging::{Arrival, Machine, System};

@@ -49,7 +49,8 @@ fn a_loop_on_a_model_evicts_the_oldest_page_and_says_so() {
     assert!(shown.contains("Faults beyond OPT by cause"), "{shown}");
     let rows = lab.ok("export loop --format evictions");
     assert_eq!(rows.lines().count(), 20_001, "a heading and a row for each eviction");
-    // The first reference faults on page 0, and evicts the oldest page, populated 2,048 references ago.
+    // The first reference faults on page 0, and evicts the oldest page, populated 2,048 references
+    // ago.
     assert_eq!(rows.lines().nth(1), Some("loop,1,2048,-2047,0,2049,100.000,true,false,,true"));
     lab.ok("report loop -o loop.html");
     assert!(lab.text("loop.html").contains("Age of evicted pages and of pages in memory"));

@@ -34,7 +34,8 @@ pub(super) fn sentence(finding: &Finding, judgement: &Judgement) -> String {
     parts.join("; ")
 }
 
-/// The most similar model by the pages in memory and by the order of evictions; both if they differ.
+/// The most similar model by the pages in memory and by the order of evictions; both if they
+/// differ.
 fn likest(similar: &[Similarity]) -> Option<String> {
     let first = similar.first()?;
     let pages = format!("Jaccard index {:.2}", first.jaccard);
