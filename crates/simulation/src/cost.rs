@@ -35,6 +35,11 @@ impl Cost {
     }
 }
 
+/// `bytes`, or a quarter of the available memory if that is less.
+pub fn affordable(bytes: u64) -> u64 {
+    available().map_or(bytes, |available| bytes.min(available / 4))
+}
+
 /// Refuses to take `bytes` of memory where that is more than half of what this process can take (of
 /// the machine's memory, and of that of its cgroups), or cannot be had.
 ///

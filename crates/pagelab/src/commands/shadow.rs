@@ -78,9 +78,9 @@ pub struct Arguments {
     /// Simulate one page of N
     #[arg(long, value_name = "1/N", value_parser = share, default_value = "1/1")]
     sample: u32,
-    /// The most memory for the simulations
-    #[arg(long, value_name = "SIZE", default_value = "512M")]
-    max_memory: Size,
+    /// The most memory for the simulations [default: 512M, at most a quarter of the available]
+    #[arg(long, value_name = "SIZE")]
+    max_memory: Option<Size>,
     /// Write the requests to a trace that 'replay' and 'mrc' read
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
@@ -137,7 +137,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             runs.push((simulated.clone(), frames));
         }
     }
-    let budget = arguments.max_memory.bytes(page);
+    let budget = arguments.max_memory.map_or_else(|| cost::affordable(512 << 20), |size| size.bytes(page));
     cost::allow(budget, "use less --max-memory")?;
     let max_pages = pages_within(budget, runs.len());
     let rate = 1.0 / f64::from(arguments.sample);

@@ -15,8 +15,10 @@ use pagelab_guest::modules;
 use pagelab_kernel::init;
 
 /// What the tests start.
-const PROGRAMS: [&str; 12] =
-    ["sh", "sleep", "mkdir", "kill", "mount", "umount", "unshare", "cat", "wc", "expr", "setsid", "true"];
+const PROGRAMS: [&str; 13] = [
+    "sh", "grep", "sleep", "mkdir", "kill", "mount", "umount", "unshare", "cat", "wc", "expr", "setsid",
+    "true",
+];
 /// Where the guest finds what it is to do: the version of cgroups, where programs are, the modules,
 /// the tests.
 const WORK: &str = "/tests-to-perform";

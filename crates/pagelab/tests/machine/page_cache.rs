@@ -154,6 +154,7 @@ fn requests_are_counted_on_other_kernels() {
     let tests = [
         "page_cache::a_cold_read_is_no_hit_and_a_warm_one_is",
         "page_cache::the_stream_has_the_requests_of_known_reads",
+        "page_cache::a_shadow_has_the_misses_of_the_program_and_records_them",
     ];
     for image in kernels() {
         let said = in_guest::perform(&image, 2, &tests);
