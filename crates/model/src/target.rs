@@ -1,8 +1,8 @@
 //! The target `model:NAME`: an experiment performed on a model, with the observations of the live one.
 //!
 //! A policy (`lru`, `opt` …) is demand paging over a fixed number of frames: a reference that misses is
-//! a major fault, and costs what one costs. A system (`linux-lru` …) is a [`Machine`] with reclaim,
-//! output and a clock. Both begin as the live experiment does: anonymous memory is first populated,
+//! a major fault, and costs what one costs. A system (`linux-lru` …) is a
+//! [`Machine`](crate::paging::Machine) with reclaim, output and a clock. Both begin as the live experiment does: anonymous memory is first populated,
 //! every page written once, in order, which is not counted; a file has no page in memory. The systems
 //! model anonymous memory alone. Of `command` they play what the program was recorded with (`program`).
 

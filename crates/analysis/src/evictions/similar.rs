@@ -24,8 +24,7 @@ pub struct Similarity {
     /// reference to it.
     pub matched: f64,
     /// Kendall's tau-b between the times of these evictions in the run and in the model, over pairs
-    /// from the same one of the [`super::judge::SAMPLES`] parts of the run. `None` without such
-    /// pairs.
+    /// from the same sixtieth of the run. `None` without such pairs.
     pub tau: Option<f64>,
 }
 
