@@ -91,7 +91,8 @@ fn command(image: &Image, initramfs: &File, options: &Options, accel: Accel) -> 
     let same = match (accel, image.machine) {
         (Accel::Icount, Machine::X86_64) => "nokaslr norandmaps clearcpuid=112,297 ",
         (Accel::Icount, Machine::Aarch64) => "nokaslr norandmaps ",
-        // On a busy machine a translated kernel may see no tick in time, and panics in setup_IO_APIC.
+        // On a busy machine a translated kernel may see no tick in time, and panics in
+        // setup_IO_APIC.
         (Accel::Tcg, Machine::X86_64) => "no_timer_check ",
         _ => "",
     };

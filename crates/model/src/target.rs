@@ -2,9 +2,10 @@
 //!
 //! A policy (`lru`, `opt` …) is demand paging over a fixed number of frames: a reference that misses is
 //! a major fault, and costs what one costs. A system (`linux-lru` …) is a
-//! [`Machine`](crate::paging::Machine) with reclaim, output and a clock. Both begin as the live experiment does: anonymous memory is first populated,
-//! every page written once, in order, which is not counted; a file has no page in memory. The systems
-//! model anonymous memory alone. Of `command` they play what the program was recorded with (`program`).
+//! [`Machine`](crate::paging::Machine) with reclaim, output and a clock. Both begin as the live
+//! experiment does: anonymous memory is first populated, every page written once, in order, which
+//! is not counted; a file has no page in memory. The systems model anonymous memory alone. Of
+//! `command` they play what the program was recorded with (`program`).
 
 pub mod play;
 mod players;

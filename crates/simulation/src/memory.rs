@@ -28,10 +28,10 @@ pub enum SwapDevice {
 }
 
 impl Memory {
-    /// Creates an empty memory for the pages `0..pages`: `frames` frames under the policy `name`, or
-    /// `limit` frames and a swap device under the system `name`. Both numbers must be at least 1.
-    /// A system may hold unmapped pages and keep frames free. `None` if there is no such model, or
-    /// if the policy needs the future or does not know its pages.
+    /// Creates an empty memory for the pages `0..pages`: `frames` frames under the policy `name`,
+    /// or `limit` frames and a swap device under the system `name`. Neither number may be 0. A
+    /// system may hold unmapped pages and keep frames free. `None` if there is no such model, or if
+    /// the policy needs the future or does not know its pages.
     pub fn named(name: &str, pages: u32, frames: u32, limit: u32, swap: SwapDevice) -> Option<Self> {
         if let Some(system) = SystemKind::named(name) {
             let mut configuration = system.configuration();

@@ -45,7 +45,8 @@ pub fn file_reads(run: &Run) -> Option<Finding> {
     ))
 }
 
-/// The best bandwidth through the page cache, around it and through a mapping, and the transfer size that reached it.
+/// The best bandwidth through the page cache, around it and through a mapping, and the transfer
+/// size that reached it.
 pub fn sequential_reads(run: &Run) -> Option<Finding> {
     let table = table(run, seqread::TABLE)?;
     let mut list = Vec::new();

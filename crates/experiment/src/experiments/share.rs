@@ -25,7 +25,7 @@ impl Share {
     /// Every reference.
     pub const ALL: Self = Self(WHOLE);
 
-    /// One reference of `count`, in the mean.
+    /// One reference of `count` on average.
     pub(crate) fn one_of(count: u32) -> Self {
         Self(WHOLE / count)
     }

@@ -116,8 +116,8 @@ impl LinuxLru {
         reclaimed
     }
 
-    /// `shrink_lruvec`: scans a share of both lists in batches, until a batch is reclaimed. Returns the
-    /// number of reclaimed pages.
+    /// `shrink_lruvec`: scans a share of both lists in batches, until a batch is reclaimed. Returns
+    /// the number of reclaimed pages.
     fn shrink(&mut self, machine: &mut Machine, priority: u32) -> u32 {
         let [active, inactive] = [ACTIVE, INACTIVE].map(|list| self.lists.len(list));
         let deactivates = self.returned || inactive_is_low(active.into(), inactive.into());

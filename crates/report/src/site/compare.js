@@ -70,7 +70,7 @@ const spread = (line) => {
   return Math.max(of(line.a, line.medians[0]), of(line.b, line.medians[1]));
 };
 
-// The minimum detectable change as a factor above 1, or null: simulated comparisons as in detectable.rs.
+// The minimum detectable change as a factor above 1, or null. Simulates comparisons as detectable.rs.
 const sideOf = (values) => {
   const n = values.length, mean = sum(values) / n, stretch = Math.sqrt(n / Math.max(n - 1, 1));
   const apart = values.map((v) => (v - mean) * stretch);

@@ -210,8 +210,8 @@ impl Maker<'_> {
         program.load(R1, FRAME, at(KEY + 8)).and_value(R1, GROUPS as i32 - 1).store_word(FRAME, GROUP, R1);
     }
 
-    /// Adds `change` to the number of words of the file's group. Jumps to `over` if there is none, which
-    /// cannot be. Clobbers R0 to R5.
+    /// Adds `change` to the number of words of the file's group. Jumps to `over` if there is none,
+    /// which never happens. Clobbers R0 to R5.
     fn count_word(&self, program: &mut Assembler, change: i32, over: &'static str) {
         program.ask(MAP_LOOKUP, self.maps.groups.number(), GROUP).jump_if(R0, If::Equal, 0, over);
         program.set(R1, change).atomic_add(R0, 0, R1);

@@ -16,8 +16,8 @@
 //! reconstructs the requests. Huge-page mappings have no tracepoint.
 //!
 //! A bitmap marks the pages that were read in but not yet requested, 64 pages of a file per word.
-//! The first request for such a page clears its bit and is not a hit. A request costs one lookup per
-//! 64 pages, or none if the file has no bits, as in a warm cache.
+//! The first request for such a page clears its bit and is not a hit. A request costs one lookup
+//! per 64 pages, or none if the file has no bits, as in a warm cache.
 
 mod channel;
 mod functions;

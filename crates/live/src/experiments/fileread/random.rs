@@ -2,9 +2,10 @@
 //!
 //! One file as large as the largest case is written, or several files of equal size. For each size
 //! and way to read, their first bytes are dropped from the cache, read once in order (so that what
-//! fits is cached), and then read at random. The processor time is the thread's own, exact; a read through a mapping copies the bytes as
-//! pread(2) does. Without `--rate` the reads follow each other and a latency is a read's own; with it
-//! each is due at its time and its latency counts from there, however late it was begun.
+//! fits is cached), and then read at random. The processor time is the thread's own, exact; a read
+//! through a mapping copies the bytes as pread(2) does. Without `--rate` the reads follow each
+//! other and a latency is a read's own; with it each is due at its time and its latency counts from
+//! there, however late it was begun.
 //!
 //! Reading the clock for a latency takes as long as a tenth of a cached read. So without `--rate`
 //! the latencies are those of every second block of reads, and the processor time is that of the
@@ -115,8 +116,8 @@ struct OpenFile {
     direct: Option<File>,
 }
 
-/// Writes the files that the case of `size` bytes reads, which have the same size. Only the last one
-/// keeps its name; the others end with this process.
+/// Writes the files that the case of `size` bytes reads, which have the same size. Only the last
+/// one keeps its name; the others end with this process.
 fn write_files(
     fileread: &Fileread,
     size: u64,

@@ -1,5 +1,5 @@
-//! `seqread`: sequential bandwidth against the transfer size: through the cache, through a mapping, and
-//! around the cache.
+//! `seqread`: sequential bandwidth against the transfer size: through the cache, through a mapping,
+//! and around the cache.
 //!
 //! The file is dropped from the cache before each row, so every byte comes from the device. What
 //! the device saw comes from its own counters: they count everybody's reads, so they are a dash in
@@ -157,7 +157,8 @@ impl Load<'_> {
     fn read(&self, transfer: u64, device: Option<&Device>, recorder: &mut dyn Recorder) -> Result<RowResult> {
         fadvise(self.cached, 0, None, Advice::DontNeed)
             .map_err(|e| failed("dropping the file from the cache")(e.into()))?;
-        // SAFETY: the buffer's mapping is as long as the largest transfer, and nobody else uses it meanwhile.
+        // SAFETY: the buffer's mapping is as long as the largest transfer, and nobody else uses it
+        // meanwhile.
         let buffer = unsafe { std::slice::from_raw_parts_mut(self.buffer.base(), transfer as usize) };
         let limit = Duration::from_secs_f64(self.seqread.seconds.clamp(0.01, 3600.0));
         let size = self.file.metadata().map_err(failed("the size of the file"))?.len();
