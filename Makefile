@@ -72,10 +72,11 @@ release: setup ## the same from the tag of this commit, with its section of CHAN
 # The tests need one that is built quickly: its guest runs in an emulator anyway.
 UNOPTIMISED = --config profile.dev.opt-level=0 --config profile.dev.debug=false --config 'profile.dev.package."*".opt-level=0'
 
-aarch64: ## an arm64 kernel image, and a static binary for that processor, which its guests begin with (PROFILE=dev for the tests)
+aarch64: ## an arm64 kernel image, a static binary for that processor, which its guests begin with (PROFILE=dev for the tests), and a check of the libraries
 	@scripts/kernels arm64
 	RUSTFLAGS="-C target-feature=+crt-static" scripts/cross aarch64-unknown-linux-gnu \
 	$(CARGO) build --profile $(PROFILE) $(if $(filter dev,$(PROFILE)),$(UNOPTIMISED)) --locked -p pagelab --target aarch64-unknown-linux-gnu
+	scripts/cross aarch64-unknown-linux-gnu $(CARGO) check --locked -p pagelab-tracer -p pagelab-preload --target aarch64-unknown-linux-gnu
 
 # Without PREFIX the places of one user: cargo's folder of programs, which is on the PATH, and ~/.local/share.
 BINDIR = $(if $(PREFIX),$(PREFIX)/bin,$(or $(CARGO_HOME),$(HOME)/.cargo)/bin)

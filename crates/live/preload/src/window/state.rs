@@ -341,11 +341,13 @@ pub fn take_new(start: usize, length: usize) {
 /// # Safety
 /// Call it before the program has threads; `path` ends with a zero byte.
 pub unsafe fn begin(path: *const c_char) {
+    // A character is signed on some processors only.
+    let path = path.cast::<u8>();
     let Some(mut guard) = Guard::take() else { return };
     let state = guard.state();
     for (n, byte) in state.path.iter_mut().enumerate().take(PATH - 1) {
         // SAFETY: not past the zero byte.
-        *byte = unsafe { path.add(n).read() }.cast_unsigned();
+        *byte = unsafe { path.add(n).read() };
         if *byte == 0 {
             break;
         }
