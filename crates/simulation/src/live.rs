@@ -16,6 +16,7 @@ use pagelab_model::mrc::shards::{Sampling, TRUSTED, WrongRate, sampled};
 use pagelab_model::policy::{Policy, PolicyKind};
 use pagelab_model::replay::A_PAGE;
 use pagelab_model::systems::linux_file_lru::LinuxFileLru;
+use pagelab_model::systems::linux_file_mglru::LinuxFileMglru;
 
 /// Low bits of a page's name, which contain its index. The high bits contain the file's number.
 const INDEX: u32 = 32;
@@ -31,6 +32,8 @@ pub enum Simulated {
     Policy(PolicyKind),
     /// The kernel's classic lists, as [`LinuxFileLru`].
     LinuxLru,
+    /// The kernel's generations, as [`LinuxFileMglru`].
+    LinuxMglru,
 }
 
 impl Simulated {
@@ -38,6 +41,7 @@ impl Simulated {
         match self {
             Self::Policy(kind) => kind.build(0, frames, None),
             Self::LinuxLru => Box::new(LinuxFileLru::new(0, frames)),
+            Self::LinuxMglru => Box::new(LinuxFileMglru::new(0, frames)),
         }
     }
 }

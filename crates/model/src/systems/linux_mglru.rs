@@ -18,13 +18,19 @@ use crate::paging::lists::Lists;
 use crate::paging::{Arrival, Machine, System};
 
 /// Generations at the most (`MAX_NR_GENS`).
-const MAX_GENERATIONS: u64 = 4;
+pub(super) const MAX_GENERATIONS: u64 = 4;
 /// Generations at the least (`MIN_NR_GENS`).
-const MIN_GENERATIONS: u64 = 2;
+pub(super) const MIN_GENERATIONS: u64 = 2;
 /// Pages of one batch of reclaim.
 const BATCH: u32 = 32;
 /// Half of the page table entries that are searched around a referenced page (`MIN_LRU_BATCH`).
 const AROUND: u32 = 32;
+
+/// Whether the youngest generation holds more than half of the pages, or the oldest less than a
+/// quarter.
+pub(super) fn is_uneven(youngest: u64, oldest: u64, all: u64) -> bool {
+    youngest * MIN_GENERATIONS > all || oldest * (MIN_GENERATIONS + 2) < all
+}
 
 /// The system's state.
 #[derive(Debug)]
@@ -71,8 +77,7 @@ impl LinuxMglru {
         let generations = self.youngest - self.oldest;
         let len = |sequence| u64::from(self.lists.len(Self::list(sequence)));
         let all: u64 = (self.oldest..=self.youngest).map(len).sum();
-        let uneven =
-            len(self.youngest) * MIN_GENERATIONS > all || len(self.oldest) * (MIN_GENERATIONS + 2) < all;
+        let uneven = is_uneven(len(self.youngest), len(self.oldest), all);
         generations < MIN_GENERATIONS || generations == MIN_GENERATIONS && uneven
     }
 

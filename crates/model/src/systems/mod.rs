@@ -3,6 +3,7 @@
 pub mod linux_2_4_19;
 pub mod linux_2_4_19_rmap14a;
 pub mod linux_file_lru;
+pub mod linux_file_mglru;
 pub mod linux_lru;
 pub mod linux_mglru;
 pub mod two_handed;

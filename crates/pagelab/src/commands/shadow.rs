@@ -51,8 +51,8 @@ misses are its own count in the same period: pages that a request had to wait fo
 pages that read-ahead brought in.
 
 The simulated memories start empty and read no page ahead. A page that the kernel had cached before the \
-start counts as a hit at its first request. 'linux-lru' simulates the kernel's active and inactive lists for \
-files that tasks read through descriptors.
+start counts as a hit at its first request. 'linux-lru' simulates the kernel's active and inactive lists, and \
+'linux-mglru' its generations (MGLRU), for files that tasks read through descriptors.
 
 The state takes at most --max-memory. Requests of further pages are left out, and a warning states their \
 number; --sample 1/N simulates one page of N, with one frame of N. The ring between the kernel and pagelab \
@@ -117,8 +117,11 @@ fn simulated(target: &TargetSpec) -> Result<(String, Simulated)> {
         ))),
         (name, Replayable::Policy(kind)) => Ok((name, Simulated::Policy(kind))),
         (name, Replayable::System(system)) if system.name == "linux-lru" => Ok((name, Simulated::LinuxLru)),
+        (name, Replayable::System(system)) if system.name == "linux-mglru" => {
+            Ok((name, Simulated::LinuxMglru))
+        }
         (name, Replayable::System(_)) => Err(usage(format!(
-            "--on {name}: simulates mapped memory, not the page cache\nhint: use linux-lru or a policy"
+            "--on {name}: simulates mapped memory, not the page cache\nhint: use linux-lru, linux-mglru or a policy"
         ))),
     }
 }
@@ -497,6 +500,7 @@ mod tests {
     fn models_without_a_page_cache_are_refused() {
         let of = |name: &str| simulated(&model_target(name).unwrap());
         assert_eq!(of("linux-lru").unwrap().1, Simulated::LinuxLru);
+        assert_eq!(of("linux-mglru").unwrap().1, Simulated::LinuxMglru);
         assert!(of("s3-fifo").is_ok());
         assert!(of("opt").unwrap_err().to_string().contains("replay FILE --on opt"));
         assert!(of("svr4-two-handed").unwrap_err().to_string().contains("use linux-lru"));

@@ -46,6 +46,9 @@ fn main() -> ExitCode {
     if let Some(code) = in_guest::first() {
         return code;
     }
+    if let Some(code) = page_cache::reader() {
+        return code;
+    }
     // A shell has what runs in its background ignore Ctrl-C, and so its children; those of one that
     // listens do not.
     register_conditional_shutdown(SIGINT, 130, Arc::new(AtomicBool::new(true))).unwrap();

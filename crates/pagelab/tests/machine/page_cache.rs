@@ -2,16 +2,20 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::ops::RangeInclusive;
 use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{ExitCode, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use pagelab_kernel::bpf::page_requests::PageRequests;
 use pagelab_kernel::bpf::page_requests::stream::{Kind, PageStream, file_number};
-use pagelab_kernel::page_cache;
 use pagelab_kernel::page_frames::FrameReader;
 use pagelab_kernel::region::{forget, page_size};
-use pagelab_testing::{KERNELS, Need, ROOT, Test, kernels, tests};
+use pagelab_kernel::{hierarchy, page_cache};
+use pagelab_reference::Pattern;
+use pagelab_testing::{KERNELS, LIMITS, Need, ROOT, Test, kernels, tests};
 use serde_json::Value;
 
 use crate::common::Lab;
@@ -26,6 +30,7 @@ pub fn tests() -> Vec<Test> {
         the_stream_has_the_requests_of_known_reads: REQUESTS;
         requests_are_counted_on_other_kernels: KERNELS;
         a_shadow_has_the_misses_of_the_program_and_records_them: REQUESTS;
+        a_shadow_of_the_kernel_has_its_misses: SHADOWED;
         a_shadow_ends_with_ctrl_c_and_prints: REQUESTS;
         a_shadow_refuses_what_a_live_stream_cannot_tell: REQUESTS;
     }
@@ -40,6 +45,9 @@ const REQUESTS: Need = Need {
         PageRequests::start(by).map(drop).map_err(|error| error.to_string())
     },
 };
+
+/// The same, and a cgroup with a memory limit.
+const SHADOWED: Need = Need { name: REQUESTS.name, on: &[&LIMITS], met: REQUESTS.met };
 
 const PAGES: usize = 512;
 
@@ -155,10 +163,12 @@ fn requests_are_counted_on_other_kernels() {
         "page_cache::a_cold_read_is_no_hit_and_a_warm_one_is",
         "page_cache::the_stream_has_the_requests_of_known_reads",
         "page_cache::a_shadow_has_the_misses_of_the_program_and_records_them",
+        "page_cache::a_shadow_of_the_kernel_has_its_misses",
     ];
     for image in kernels() {
         let said = in_guest::perform(&image, 2, &tests);
         let passed = said.matches("1 passed").count();
+        said.lines().filter(|line| line.starts_with("load ")).for_each(|line| println!("{line}"));
         assert!(passed == tests.len() && !said.contains("1 ignored"), "{}: {said}", image.display());
     }
 }
@@ -232,6 +242,115 @@ fn a_shadow_has_the_misses_of_the_program_and_records_them() {
     let replayed = lab.json("replay reads.trace --on lru --memory 1G --json");
     assert!(replayed["references"].as_u64().unwrap() >= of("requests"), "{replayed}");
     lab.refuses("shadow --memory 1G --record reads.trace --for 1", 2, &["reads.trace exists", "--force"]);
+}
+
+/// The variable that makes this program one of [`LOADS`]: the load's number and its file.
+const LOAD: &str = "PAGELAB_TEST_LOAD";
+/// The memory limit of the loads, in MiB, and the sizes that are simulated.
+const LIMIT: u64 = 64;
+const SIZES: RangeInclusive<u64> = LIMIT - 10..=LIMIT;
+/// Pages of 4 KiB per MiB.
+const MIB: u32 = 256;
+
+/// Loads of file reads: the file's size in MiB, the passes in order, the random reads of a page.
+const LOADS: [(u32, u32, u32); 3] = [(72, 3, 0), (128, 2, 0), (128, 0, 60_000)];
+
+/// Performs the load that [`LOAD`] names.
+pub fn reader() -> Option<ExitCode> {
+    let load = std::env::var(LOAD).ok()?;
+    let (number, path) = load.split_once(' ').unwrap();
+    let (size, passes, random) = LOADS[number.parse::<usize>().unwrap()];
+    let (file, mut buffer) = (File::open(path).unwrap(), vec![0; 1 << 20]);
+    for offset in (0..passes).flat_map(|_| 0..u64::from(size)) {
+        file.read_exact_at(&mut buffer, offset << 20).unwrap();
+    }
+    if random > 0 {
+        let stream = Pattern::Zipf(0.9).stream((size * MIB).into(), random.into(), 1).unwrap();
+        for &page in stream.references() {
+            file.read_exact_at(&mut buffer[..4096], u64::from(page) * 4096).unwrap();
+        }
+    }
+    Some(ExitCode::SUCCESS)
+}
+
+/// A memory cgroup with a limit of [`LIMIT`], removed when dropped.
+struct Limited(PathBuf);
+
+impl Limited {
+    fn new(name: &str) -> Self {
+        let mount = hierarchy::mount().unwrap();
+        // Version 1 has no such file.
+        let _ = std::fs::write(mount.join("cgroup.subtree_control"), "+memory");
+        let folder = mount.join(name);
+        std::fs::create_dir(&folder).unwrap();
+        let limits = ["memory.max", "memory.limit_in_bytes"].map(|file| folder.join(file));
+        let limit = limits.iter().find(|file| file.exists()).unwrap();
+        std::fs::write(limit, (LIMIT << 20).to_string()).unwrap();
+        Self(folder)
+    }
+
+    /// Bytes of file pages.
+    fn cached(&self) -> u64 {
+        let text = std::fs::read_to_string(self.0.join("memory.stat")).unwrap_or_default();
+        let of = |line: &str| line.strip_prefix("file ").or(line.strip_prefix("cache "))?.parse().ok();
+        text.lines().find_map(of).unwrap_or(0)
+    }
+}
+
+impl Drop for Limited {
+    fn drop(&mut self) {
+        std::fs::remove_dir(&self.0).unwrap();
+    }
+}
+
+/// The model of the kernel that runs: generations or two lists.
+fn model_of_the_kernel() -> &'static str {
+    let enabled = std::fs::read_to_string("/sys/kernel/mm/lru_gen/enabled").unwrap_or_default();
+    if matches!(enabled.trim(), "" | "0x0000") { "linux-lru" } else { "linux-mglru" }
+}
+
+fn a_shadow_of_the_kernel_has_its_misses() {
+    let lab = Lab::new();
+    let model = model_of_the_kernel();
+    let size = LOADS.iter().map(|(size, ..)| size * MIB).max().unwrap();
+    let path = std::fs::canonicalize(cached(&lab, "file", size as usize)).unwrap();
+    for number in 0..LOADS.len() {
+        forget(&File::open(&path).unwrap()).unwrap();
+        let name = format!("pagelab-test-{}-{number}", std::process::id());
+        let group = Limited::new(&name);
+        let sizes: Vec<_> = SIZES.map(|size| format!("{size}M")).collect();
+        let words = format!("shadow --memory {} --on {model} --cgroup {name} --json --", sizes.join(","));
+        let mut command = lab.command(&words);
+        command.arg("sh").arg("-c").arg("echo $$ > \"$1\"; exec \"$2\"").arg("sh");
+        command.arg(group.0.join("cgroup.procs")).arg(std::env::current_exe().unwrap());
+        command.env(LOAD, format!("{number} {}", path.display()));
+        let ended = AtomicBool::new(false);
+        let (output, held) = std::thread::scope(|scope| {
+            let watcher = scope.spawn(|| {
+                let mut held = Vec::new();
+                while !ended.load(Ordering::Relaxed) {
+                    held.push(group.cached());
+                    std::thread::sleep(Duration::from_millis(100));
+                }
+                held
+            });
+            let output = command.output().unwrap();
+            ended.store(true, Ordering::Relaxed);
+            (output, watcher.join().unwrap())
+        });
+        assert!(output.status.success(), "{output:?}");
+        let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((found["lost"].as_u64(), found["left_out"].as_u64()), (Some(0), Some(0)));
+        // The rest of the limit is the process's and the kernel's. At first the memory fills.
+        let full = &held[held.len() / 2..];
+        let mean = full.iter().sum::<u64>() / full.len() as u64;
+        let held = ((mean + (1 << 19)) >> 20).clamp(*SIZES.start(), *SIZES.end()) << 20;
+        let simulated = found["models"].as_array().unwrap();
+        let simulated = simulated.iter().find(|model| model["memory_bytes"] == held).unwrap();
+        let ratio = simulated["of_kernel_misses"].as_f64().unwrap();
+        println!("load {number}: {model} in {} MiB: {ratio:.3} of the kernel's misses", held >> 20);
+        assert!((0.95..=1.05).contains(&ratio), "load {number}, {} MiB: {found}", held >> 20);
+    }
 }
 
 fn a_shadow_ends_with_ctrl_c_and_prints() {
