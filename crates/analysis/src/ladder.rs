@@ -103,7 +103,7 @@ fn of_run(run: &Run) -> Vec<Level> {
     };
     let cached = run.header.experiment.parameters::<Fileread>().and_then(|fileread| {
         // Other reads have no level.
-        let cached = fileread.is_plain() && fileread.access != [Access::Direct];
+        let cached = fileread.is_plain() && !fileread.access.iter().all(|access| access.is_direct());
         let read = fileread.read_size().bytes(page.unwrap_or(1.0) as u64) as f64;
         cached.then(|| level(LevelKind::CachedRead, metrics::READ_CPU_SMALL, Some(read)))?
     });
@@ -145,7 +145,7 @@ fn latencies(run: &Run) -> Vec<Level> {
 fn direct(run: &Run) -> Option<Level> {
     let tables: Vec<&Table> = run.done().filter_map(|r| r.observations.table(seqread::TABLE)).collect();
     let names = crate::rows::row_names(tables.first()?);
-    let row = names.iter().position(|mode| mode == "direct")?;
+    let row = names.iter().position(|mode| mode == Access::Direct.seqread_mode().0)?;
     let number = |table: &&Table, column: ColumnId| table.numbers(column)?.get(row).copied().flatten();
     let size = number(tables.first()?, seqread::TRANSFER)?;
     // A rate per instruction is no time.

@@ -33,6 +33,7 @@ pub mod root;
 pub mod rusage;
 pub mod settings;
 pub mod spawn;
+pub mod submission;
 pub mod swap_area;
 pub mod taskstats;
 pub mod thp;

@@ -98,9 +98,24 @@ pub fn thread_up_to_date() -> Usage {
     Usage { processor, ..thread() }
 }
 
+/// The same of all threads of the calling process.
+pub fn process_up_to_date() -> Usage {
+    let processor = process_time();
+    Usage { processor, ..process() }
+}
+
+/// The calling process's processor time so far, ns.
+pub fn process_time() -> u64 {
+    nanoseconds(rustix::time::ClockId::ProcessCPUTime)
+}
+
 /// The calling thread's processor time so far, ns.
 pub fn thread_time() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    nanoseconds(rustix::time::ClockId::ThreadCPUTime)
+}
+
+fn nanoseconds(clock: rustix::time::ClockId) -> u64 {
+    let time = rustix::time::clock_gettime(clock);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 

@@ -1,5 +1,6 @@
 //! Findings on reads: of active virtual memory, of files at random, and in order.
 
+use pagelab_experiment::experiments::SEQREAD_MODES;
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::tables::seqread;
 use pagelab_experiment::{ColumnId, Run};
@@ -45,12 +46,11 @@ pub fn file_reads(run: &Run) -> Option<Finding> {
     ))
 }
 
-/// The best bandwidth through the page cache, around it and through a mapping, and the transfer
-/// size that reached it.
+/// The best bandwidth of each way to read, and the transfer size that reached it.
 pub fn sequential_reads(run: &Run) -> Option<Finding> {
     let table = table(run, seqread::TABLE)?;
     let mut list = Vec::new();
-    for mode in ["buffered", "direct", "mapped"] {
+    for mode in SEQREAD_MODES {
         let number = |column: ColumnId, row: usize| table.numbers(column)?.get(row).copied().flatten();
         let rows = (0..row_names(table).len()).filter(|&row| row_names(table)[row] == mode);
         let speeds = rows.filter_map(|row| Some((row, number(seqread::BANDWIDTH, row)?)));

@@ -43,7 +43,7 @@ pub use declaration::{
     USUAL_LIMIT,
 };
 pub use faultscale::{Beside, Faultscale, Work, Workers};
-pub use fileread::{Access, Fileread, Places, Preset, Seqread};
+pub use fileread::{Access, Fileread, Places, Preset, SEQREAD_MODES, Seqread};
 pub use forkstorm::{Child, Forkstorm};
 pub use fragment::Fragment;
 pub use ksm::Ksm;

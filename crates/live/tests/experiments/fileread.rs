@@ -13,6 +13,7 @@ pub fn tests() -> Vec<Test> {
         fileread_keeps_to_its_rate;
         fileread_writes_and_reads_past_the_cache;
         fileread_spreads_its_reads_over_files;
+        fileread_reads_by_io_uring;
         seqread_reads_it_all;
     }
 }
@@ -100,11 +101,45 @@ fn fileread_spreads_its_reads_over_files() {
     assert_eq!(of(&seen, "small mmap", "io.read"), Some(0.0));
 }
 
+/// Whether this machine lets a process have an io_uring.
+fn has_io_uring() -> bool {
+    // SAFETY: without parameters the call only fails: with EFAULT, or as it is refused.
+    let result = unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, std::ptr::null_mut::<u8>()) };
+    result == -1 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EFAULT)
+}
+
+fn fileread_reads_by_io_uring() {
+    let fileread = Fileread {
+        access: vec![Access::Pread, Access::IoUring, Access::IoUringDirect],
+        depth: Some(8),
+        reads: 1000,
+        writes: Some("30%".parse().unwrap()),
+        sizes: Some("2M".parse().unwrap()),
+        ..Fileread::default()
+    };
+    let read = fileread.read_size().bytes(4096) as f64;
+    let seen = perform(Experiment::Fileread(fileread), &Setting::default()).unwrap();
+    let Values::Text(cases) = &seen.table_named("fileread").unwrap().columns[0].values else { panic!() };
+    assert_eq!(cases.iter().any(|case| case == "small io-uring"), has_io_uring(), "{cases:?}");
+    if !has_io_uring() {
+        return;
+    }
+    let writes = of(&seen, "small pread", "writes").unwrap();
+    assert_eq!(of(&seen, "small io-uring", "reads"), Some(1000.0));
+    assert_eq!(of(&seen, "small io-uring", "writes"), Some(writes), "the same reads write");
+    assert_eq!(of(&seen, "small io-uring", "io.read"), Some(0.0), "all of it is cached");
+    assert!(of(&seen, "small io-uring", "calls").unwrap() >= 1000.0);
+    // A file system without O_DIRECT has no such row.
+    if cases.iter().any(|case| case == "small io-uring-direct") {
+        assert_eq!(of(&seen, "small io-uring-direct", "io.read"), Some((1000.0 - writes) * read));
+    }
+}
+
 fn seqread_reads_it_all() {
     let seqread = Seqread {
         size: "4M".parse().unwrap(),
         transfers: "4K,64K,1M".parse().unwrap(),
-        access: vec![Access::Pread, Access::Direct, Access::Mmap],
+        access: vec![Access::Pread, Access::Direct, Access::Mmap, Access::IoUring, Access::IoUringDirect],
         ..Seqread::default()
     };
     let seen = perform(Experiment::Seqread(seqread), &Setting::default()).unwrap();
@@ -112,8 +147,11 @@ fn seqread_reads_it_all() {
     assert!(bytes.iter().all(|&b| b == f64::from(4 << 20)), "{bytes:?}");
     has_column(&seen, "seqread", "bandwidth", Unit::BytesPerSecond);
     assert!(figure(&seen, "bandwidth.buffered") > 1e6 && figure(&seen, "bandwidth.mapped") > 1e6);
+    if has_io_uring() {
+        assert!(figure(&seen, "bandwidth.io-uring") > 1e6);
+    }
     if seen.metric_named("bandwidth.direct").is_some() {
-        assert_eq!(bytes.len(), 9);
+        assert_eq!(bytes.len(), if has_io_uring() { 15 } else { 9 });
         // What goes around the cache reaches the device in transfers no larger than asked for.
         let device = seen.table_named("seqread").unwrap().numbers_named("device.transfer").unwrap();
         if let Some(first) = device[3] {

@@ -66,8 +66,9 @@ pub(super) fn refuses(fileread: &Fileread) -> Option<super::Refused> {
     if !fileread.sequential.is_none() {
         return super::refused("sequential", "reads at random", "leave --sequential out");
     }
-    if fileread.access.contains(&Access::Direct) {
-        return super::refused("access", "has no way past the page cache", "use --access pread,mmap,nowait");
+    if fileread.access.iter().any(|access| access.is_direct() || access.is_queued()) {
+        let why = "has neither a way past the page cache nor io_uring";
+        return super::refused("access", why, "use --access pread,mmap,nowait");
     }
     fileread
         .rate
@@ -118,7 +119,9 @@ pub(super) fn perform(
             let found = shares.window + shares.cached;
             let once = costs.read(path, &shares, processors).own;
             let (each, calls, hits) = match access {
-                Access::Pread | Access::Direct => (once, 1.0, f64::NAN),
+                Access::Pread | Access::Direct | Access::IoUring | Access::IoUringDirect => {
+                    (once, 1.0, f64::NAN)
+                }
                 Access::Nowait => (once + (1.0 - found) * (costs.call - copy), 2.0 - found, found),
                 Access::Mmap => {
                     let fault = costs.map + costs.reclaim;

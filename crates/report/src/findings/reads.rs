@@ -5,6 +5,7 @@ use pagelab_analysis::vmtest::{Cause, Knee};
 
 use super::{shown, with_spread};
 use crate::text::{bytes, value};
+use pagelab_experiment::experiments::SEQREAD_MODES;
 use pagelab_experiment::observation::Unit;
 use pagelab_experiment::tables::seqread;
 use pagelab_experiment::{ColumnId, MetricId, metrics};
@@ -75,7 +76,7 @@ pub(super) fn sequential_reads(finding: &Finding) -> String {
         }
         Some(text)
     };
-    let parts: Vec<String> = ["buffered", "direct"].into_iter().filter_map(of).collect();
+    let parts: Vec<String> = SEQREAD_MODES.into_iter().filter_map(of).collect();
     format!("best sequential bandwidth {}", parts.join(", "))
 }
 

@@ -22,4 +22,10 @@ metrics! {
     BANDWIDTH_MAPPED = "bandwidth.mapped", BytesPerSecond, Max, Higher,
         "seqread: bytes per second through a mapping, with the best transfer size",
         "With --access mmap: includes the page faults, read-ahead and copying.";
+    BANDWIDTH_IO_URING = "bandwidth.io-uring", BytesPerSecond, Max, Higher,
+        "seqread: bytes per second by io_uring through the page cache, with the best transfer size",
+        "With --access io-uring: --depth reads are in flight.";
+    BANDWIDTH_IO_URING_DIRECT = "bandwidth.io-uring.direct", BytesPerSecond, Max, Higher,
+        "seqread: bytes per second by io_uring around the page cache, with the best transfer size",
+        "With --access io-uring-direct: --depth reads are in flight, with O_DIRECT.";
 }

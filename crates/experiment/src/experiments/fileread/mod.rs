@@ -9,8 +9,8 @@ use super::declaration::{Bounds, Contradiction, Declaration, Footprint};
 use super::share::{Draws, Share};
 use crate::declaration::{declared, positive, some, words};
 use crate::metrics::{
-    BANDWIDTH_BUFFERED, BANDWIDTH_DIRECT, BANDWIDTH_MAPPED, IO_READ, MetricId, READ_CPU_BEYOND,
-    READ_CPU_LARGE, READ_CPU_SMALL, TIME_CPU,
+    BANDWIDTH_BUFFERED, BANDWIDTH_DIRECT, BANDWIDTH_IO_URING, BANDWIDTH_IO_URING_DIRECT, BANDWIDTH_MAPPED,
+    IO_READ, MetricId, READ_CPU_BEYOND, READ_CPU_LARGE, READ_CPU_SMALL, TIME_CPU,
 };
 use crate::size::Size;
 use crate::sizes::Sizes;
@@ -41,7 +41,7 @@ tables! {
         REFAULTS = "refaults", Pages, "refaults";
     }
     seqread = "seqread", "mode and transfer size" {
-        MODE = "mode", Text, "buffered, direct or mapped";
+        MODE = "mode", Text, "buffered, direct, mapped, io-uring or io-uring-direct";
         TRANSFER = "transfer", Bytes, "bytes per read";
         BANDWIDTH = "bandwidth", BytesPerSecond, "bytes read per second";
         BYTES = "bytes", Bytes, "bytes read";
@@ -68,8 +68,56 @@ pub enum Access {
     Nowait,
     /// pread(2) with O_DIRECT, past the page cache.
     Direct,
+    /// io_uring(7), several reads in flight.
+    IoUring,
+    /// The same with O_DIRECT.
+    IoUringDirect,
 }
 words!(Access);
+
+/// What `seqread` calls each way to read, in the order of its sentences.
+pub const SEQREAD_MODES: [&str; 5] = ["buffered", "direct", "mapped", "io-uring", "io-uring-direct"];
+
+impl Access {
+    /// What `seqread` calls it, and the metric of its bandwidth.
+    pub fn seqread_mode(self) -> (&'static str, MetricId) {
+        let [buffered, direct, mapped, io_uring, io_uring_direct] = SEQREAD_MODES;
+        match self {
+            Self::Pread | Self::Nowait => (buffered, BANDWIDTH_BUFFERED),
+            Self::Direct => (direct, BANDWIDTH_DIRECT),
+            Self::Mmap => (mapped, BANDWIDTH_MAPPED),
+            Self::IoUring => (io_uring, BANDWIDTH_IO_URING),
+            Self::IoUringDirect => (io_uring_direct, BANDWIDTH_IO_URING_DIRECT),
+        }
+    }
+
+    /// Whether it goes past the page cache, with O_DIRECT.
+    pub fn is_direct(self) -> bool {
+        matches!(self, Self::Direct | Self::IoUringDirect)
+    }
+
+    /// Whether its reads are submitted to io_uring(7).
+    pub fn is_queued(self) -> bool {
+        matches!(self, Self::IoUring | Self::IoUringDirect)
+    }
+
+    /// Reads in flight with these ways to read, of which `depth` were requested: 1 without io_uring.
+    fn in_flight(ways: &[Self], depth: Option<u32>) -> u32 {
+        match ways.iter().any(|way| way.is_queued()) {
+            true => depth.unwrap_or(16),
+            false => 1,
+        }
+    }
+
+    /// Why a queue depth means nothing with these ways to read.
+    fn contradicts_depth(ways: &[Self], depth: Option<u32>) -> Option<Contradiction> {
+        let unused = depth.is_some() && !ways.iter().any(|way| way.is_queued());
+        unused.then_some(("depth", "is the number of reads in flight with io_uring", "use --access io-uring"))
+    }
+}
+
+/// Maximum number of reads in flight.
+const MAX_DEPTH: i64 = 1024;
 
 /// Maximum number of files, all of which are open at once.
 const MAX_FILES: i64 = 1000;
@@ -128,6 +176,9 @@ pub struct Fileread {
     /// Files that share each size, references included [default: 1, or the preset's]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_FILES))]
     pub files: Option<u32>,
+    /// Reads in flight with io-uring and io-uring-direct [default: 16]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_DEPTH))]
+    pub depth: Option<u32>,
     /// The sizes: small in memory, large in memory, beyond it [default: an eighth, a half and twice
     /// the limit]
     #[arg(long, value_name = "SIZES")]
@@ -161,6 +212,11 @@ impl Fileread {
     /// The number of files: as requested, else the preset's, else one.
     pub fn file_count(&self) -> u32 {
         self.files.or(self.preset.map(Preset::files)).unwrap_or(1)
+    }
+
+    /// Reads in flight: as requested, else 16; 1 without io_uring.
+    pub fn in_flight(&self) -> u32 {
+        Access::in_flight(&self.access, self.depth)
     }
 
     /// The places of a case of `size` bytes. Every target reads the same sequence of places.
@@ -204,11 +260,26 @@ pub struct Seqread {
     /// Bytes per read
     #[arg(long, value_name = "SIZES", default_value = "4K..16M:1")]
     pub transfers: Sizes,
+    /// Reads in flight with io-uring and io-uring-direct, together 16M at most [default: 16]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=MAX_DEPTH))]
+    pub depth: Option<u32>,
     /// Seconds for each transfer size, at most
     #[arg(long, value_name = "SECONDS", default_value = "2", value_parser = positive)]
     pub seconds: f64,
 }
 declared!(Seqread);
+
+/// Most bytes that `seqread` has in flight, where that is more than one read.
+const MAX_IN_FLIGHT: u64 = 16 << 20;
+
+impl Seqread {
+    /// Reads of this many bytes in flight: as requested, else 16, but at most 16 MiB of them; 1
+    /// without io_uring.
+    pub fn in_flight(&self, transfer: u64) -> u32 {
+        let fit = (MAX_IN_FLIGHT / transfer.max(1)).clamp(1, 1024) as u32;
+        Access::in_flight(&self.access, self.depth).min(fit)
+    }
+}
 
 impl Declaration for Fileread {
     fn footprint(&self, page_size: u64) -> Footprint {
@@ -230,9 +301,11 @@ impl Declaration for Fileread {
     }
 
     fn contradiction(&self) -> Option<Contradiction> {
-        let unaligned =
-            self.access.contains(&Access::Direct) && !self.read_size().bytes(4096).is_multiple_of(512);
-        unaligned.then_some(("read", "reads with O_DIRECT in multiples of 512 bytes", "use --read 8K"))
+        let is_direct = self.access.iter().any(|access| access.is_direct());
+        if is_direct && !self.read_size().bytes(4096).is_multiple_of(512) {
+            return Some(("read", "reads with O_DIRECT in multiples of 512 bytes", "use --read 8K"));
+        }
+        Access::contradicts_depth(&self.access, self.depth)
     }
 
     fn settle(&mut self, bounds: &Bounds) {
@@ -240,6 +313,10 @@ impl Declaration for Fileread {
         self.read = Some(self.read_size());
         self.writes = Some(self.write_share());
         self.files = Some(self.file_count());
+    }
+
+    fn buffers(&self, page_size: u64) -> u64 {
+        u64::from(self.in_flight()).saturating_mul(self.read_size().bytes(page_size))
     }
 
     fn seconds(&self, _: Option<u64>, page_size: u64) -> Option<f64> {
@@ -258,12 +335,20 @@ impl Declaration for Seqread {
     }
 
     fn headline(&self) -> &'static [MetricId] {
-        &[BANDWIDTH_DIRECT, BANDWIDTH_MAPPED, TIME_CPU]
+        &[BANDWIDTH_DIRECT, BANDWIDTH_MAPPED, BANDWIDTH_IO_URING, BANDWIDTH_IO_URING_DIRECT, TIME_CPU]
     }
 
     fn contradiction(&self) -> Option<Contradiction> {
-        let why = "reads a file that is not cached, where a read that must not wait finds nothing";
-        self.access.contains(&Access::Nowait).then_some(("access", why, "use --access pread,mmap,direct"))
+        if self.access.contains(&Access::Nowait) {
+            let why = "reads a file that is not cached, where a read that must not wait finds nothing";
+            return Some(("access", why, "use --access pread,mmap,direct"));
+        }
+        Access::contradicts_depth(&self.access, self.depth)
+    }
+
+    fn buffers(&self, page_size: u64) -> u64 {
+        let of = |transfer| u64::from(self.in_flight(transfer)).saturating_mul(transfer);
+        self.transfers.bytes(page_size).into_iter().map(of).max().unwrap_or(0)
     }
 
     fn tables(&self) -> &'static [TableId] {
@@ -304,6 +389,19 @@ mod tests {
         settled.settle(&Bounds::default());
         assert_eq!((settled.preset, settled.files), (Some(Preset::Webserver), Some(20)));
         assert!(settled.to_string().contains("--preset webserver"), "{settled}");
+    }
+
+    #[test]
+    fn a_queue_depth_needs_io_uring() {
+        assert_eq!((of(&[]).in_flight(), of(&[]).contradiction()), (1, None));
+        let deep = of(&["--depth", "4"]);
+        assert_eq!(deep.contradiction().map(|(name, ..)| name), Some("depth"));
+        let queued = of(&["--access", "pread,io-uring-direct", "--depth", "4"]);
+        assert_eq!((queued.in_flight(), queued.contradiction()), (4, None));
+        assert_eq!(queued.buffers(4096), 4 * (8 << 10));
+        let sequential: Seqread = crate::declaration::default(&["--access", "io-uring"]);
+        assert_eq!([4096, 1 << 20, 4 << 20, 64 << 20].map(|size| sequential.in_flight(size)), [16, 16, 4, 1]);
+        assert_eq!(sequential.buffers(4096), 16 << 20);
     }
 
     #[test]

@@ -10,6 +10,9 @@ use pagelab_kernel::region::page_size;
 
 use crate::harness::context::ExecutionContext;
 
+/// The note on io_uring where it is refused.
+const NO_IO_URING: &str = "io_uring is refused here; it takes Linux 5.6 and sysctl kernel.io_uring_disabled=0, and containers often forbid it";
+
 /// Writes a file of `bytes` to the scratch place; on disk, out of the cache.
 fn write(
     experiment: &str,

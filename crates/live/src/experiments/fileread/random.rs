@@ -11,6 +11,10 @@
 //! the latencies are those of every second block of reads, and the processor time is that of the
 //! blocks between, in which no clock is read.
 //!
+//! With io_uring up to `--depth` reads are in flight, and a latency lasts from the submission to the
+//! completion. The kernel may read in a thread of its own that belongs to this process, so the
+//! processor time is then the process's.
+//!
 //! With `--writes` and `--sequential`, a draw per read decides whether it writes instead, and whether
 //! it follows the previous one. Places are numbered through all files ([`Places`]).
 
@@ -27,6 +31,7 @@ use pagelab_kernel::lifetime::allow_open_files;
 use pagelab_kernel::page_cache::{self, Cached};
 use pagelab_kernel::region::{Region, forget, page_size};
 use pagelab_kernel::rusage::{self, Usage};
+use pagelab_kernel::submission::{Direction, Queue};
 use pagelab_reference::rng::Rng;
 use rustix::fs::{Advice, fadvise};
 
@@ -85,9 +90,12 @@ pub fn perform(fileread: &Fileread, context: &ExecutionContext, recorder: &mut d
             done += 1;
             let places = fileread.places(size, page);
             let case = Case { fileread, files: &files, places, access, context };
-            let Some(seen) = case.perform(recorder)? else {
-                note(recorder, Level::Info, refused(access))?;
-                continue;
+            let seen = match case.perform(recorder)? {
+                Ok(seen) => seen,
+                Err(refused) => {
+                    note(recorder, Level::Info, refused.note())?;
+                    continue;
+                }
             };
             headline.add(fileread, name, access, seen.cpu);
             sums += seen.used;
@@ -127,7 +135,7 @@ fn write_files(
     let path = context.scratch("fileread")?;
     let places = fileread.places(size, page_size() as u64);
     let bytes = if places.files == 1 { size.max(places.read) } else { places.file_bytes() };
-    let is_direct = fileread.access.contains(&Access::Direct);
+    let is_direct = fileread.access.iter().any(|access| access.is_direct());
     if places.files > 1 {
         allow_open_files().map_err(failed("raising the limit of open files"))?;
     }
@@ -143,15 +151,26 @@ fn write_files(
     Ok(files)
 }
 
-/// The note on a way to read that the file system refuses.
-fn refused(access: Access) -> &'static str {
-    match access {
-        Access::Direct => {
-            "O_DIRECT is refused by this file system; name a folder on another with PAGELAB_SCRATCH_DIR"
-        }
-        _ => {
-            "preadv2 with RWF_NOWAIT is refused by this file system or kernel (4.14 and later): hits are \
-             not counted"
+/// What the kernel or the file system refuses.
+#[derive(Clone, Copy)]
+enum Refused {
+    Direct,
+    Nowait,
+    IoUring,
+}
+
+impl Refused {
+    /// The note on it.
+    fn note(self) -> &'static str {
+        match self {
+            Self::Direct => {
+                "O_DIRECT is refused by this file system; name a folder on another with PAGELAB_SCRATCH_DIR"
+            }
+            Self::Nowait => {
+                "preadv2 with RWF_NOWAIT is refused by this file system or kernel (4.14 and later): hits are \
+                 not counted"
+            }
+            Self::IoUring => super::NO_IO_URING,
         }
     }
 }
@@ -194,12 +213,14 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// `None` when this way to read is refused here.
-    fn perform(&self, recorder: &mut dyn Recorder) -> Result<Option<CaseResult>> {
+    /// The case's figures, or what is refused here.
+    fn perform(&self, recorder: &mut dyn Recorder) -> Result<std::result::Result<CaseResult, Refused>> {
         self.warm(recorder)?;
         let regions = match self.access {
             Access::Mmap => self.files.iter().map(|file| self.map(file)).collect::<Result<Vec<_>>>()?,
-            Access::Direct if self.files.iter().any(|file| file.direct.is_none()) => return Ok(None),
+            _ if self.access.is_direct() && self.files.iter().any(|file| file.direct.is_none()) => {
+                return Ok(Err(Refused::Direct));
+            }
             _ => Vec::new(),
         };
         let has_writes = !self.fileread.write_share().is_none();
@@ -211,6 +232,14 @@ impl Case<'_> {
             _ => 0,
         };
         let buffer = &mut bytes[start..start + read as usize];
+        let mut queue = match self.access.is_queued() {
+            true => match Queue::open(self.fileread.in_flight(), read as usize) {
+                Err(error) if Queue::<Option<u64>>::is_refused(&error) => return Ok(Err(Refused::IoUring)),
+                opened => Some(opened.map_err(failed("opening an io_uring"))?),
+            },
+            false => None,
+        };
+        let consumption = Consumption { of_process: self.access.is_queued() };
         let places = self.places.total();
         let mut rng = Rng::new(self.fileread.seed);
         let mut latency = Distribution::new();
@@ -219,11 +248,13 @@ impl Case<'_> {
         counters.before();
         let deadline = Instant::now() + Duration::from_secs_f64(self.fileread.seconds.clamp(0.01, 3600.0));
         let interval = self.fileread.rate.filter(|&rate| rate > 0.0).map(|rate| 1e9 / rate);
-        let (used, cpu, begun) = (rusage::thread_up_to_date(), rusage::thread_time(), Monotonic.now());
+        let (used, cpu, begun) = (consumption.used(), consumption.time(), Monotonic.now());
         let (mut reads, mut writes, mut calls, mut hits) = (0, 0, 0, 0);
         let (mut writing, mut in_order) = self.fileread.drawn();
         let mut place = 0;
-        let mut untimed = Untimed::default();
+        let mut untimed = Untimed { consumption, ..Untimed::default() };
+        let mut record =
+            |due: Option<u64>| due.into_iter().for_each(|due| latency.record(Monotonic.now() - due));
         while reads < self.fileread.reads.max(1) {
             let due = match interval {
                 None if reads / BLOCK % 2 == 1 => None,
@@ -233,9 +264,10 @@ impl Case<'_> {
             place = if in_order.draw() { (place + 1) % places } else { rng.below(places) };
             let (number, at) = self.places.of(place);
             let (file, region, write) = (&self.files[number], regions.get(number), writing.draw());
-            let once = match write {
-                true => self.write(file, at, buffer, region),
-                false => self.once(file, at, buffer, region),
+            let once = match (&mut queue, write) {
+                (Some(queue), _) => self.submit(queue, file, (at, write), due, &mut record),
+                (None, true) => self.write(file, at, buffer, region).inspect(|_| record(due)),
+                (None, false) => self.once(file, at, buffer, region).inspect(|_| record(due)),
             };
             match once {
                 Ok(once) => {
@@ -244,14 +276,16 @@ impl Case<'_> {
                     writes += u64::from(write);
                 }
                 Err(error) => match (self.access, error.raw_os_error()) {
-                    (Access::Nowait, Some(libc::EOPNOTSUPP)) | (Access::Direct, Some(libc::EINVAL)) => {
-                        return Ok(None);
+                    (Access::Nowait, Some(libc::EOPNOTSUPP)) => return Ok(Err(Refused::Nowait)),
+                    // Kernels without the operation answer with it too.
+                    (Access::IoUring, Some(libc::EINVAL)) => return Ok(Err(Refused::IoUring)),
+                    (Access::Direct | Access::IoUringDirect, Some(libc::EINVAL)) => {
+                        return Ok(Err(Refused::Direct));
                     }
                     _ if write => return Err(failed("writing the file")(error)),
                     _ => return Err(failed("reading the file")(error)),
                 },
             }
-            due.into_iter().for_each(|due| latency.record(Monotonic.now() - due));
             reads += 1;
             if reads % BLOCK == 0 {
                 untimed.border(interval.is_none() && reads / BLOCK % 2 == 1);
@@ -261,10 +295,14 @@ impl Case<'_> {
                 recorder.check()?;
             }
         }
+        if let Some(queue) = &mut queue {
+            queue.finish(&mut record).map_err(failed("reading the file"))?;
+            calls = queue.calls();
+        }
         let elapsed = Monotonic.now() - begun;
-        let (cpu, used) = (rusage::thread_time() - cpu, rusage::thread_up_to_date() - used);
+        let (cpu, used) = (consumption.time() - cpu, consumption.used() - used);
         let cpu = untimed.each().unwrap_or(cpu as f64 / reads as f64);
-        Ok(Some(CaseResult {
+        Ok(Ok(CaseResult {
             reads,
             writes: has_writes.then_some(writes),
             elapsed,
@@ -351,6 +389,22 @@ impl Case<'_> {
         Ok(Once { calls: 1, hit: false })
     }
 
+    /// Submits a read or write of the place at this offset; `due` is the tag.
+    fn submit(
+        &self,
+        queue: &mut Queue<Option<u64>>,
+        of: &OpenFile,
+        (at, write): (u64, bool),
+        due: Option<u64>,
+        record: &mut impl FnMut(Option<u64>),
+    ) -> std::io::Result<Once> {
+        let file = of.direct.as_ref().filter(|_| self.access.is_direct()).unwrap_or(&of.file);
+        let direction = if write { Direction::Write } else { Direction::Read };
+        queue.submit(file, (direction, at, self.places.read as usize), due, record)?;
+        // The queue counts its calls.
+        Ok(Once { calls: 0, hit: false })
+    }
+
     fn once(
         &self,
         of: &OpenFile,
@@ -403,9 +457,27 @@ impl Case<'_> {
     }
 }
 
+/// Whose consumption counts: the thread's, or the whole process's.
+#[derive(Clone, Copy, Default)]
+struct Consumption {
+    of_process: bool,
+}
+
+impl Consumption {
+    fn used(self) -> Usage {
+        if self.of_process { rusage::process_up_to_date() } else { rusage::thread_up_to_date() }
+    }
+
+    /// Processor time, ns.
+    fn time(self) -> u64 {
+        if self.of_process { rusage::process_time() } else { rusage::thread_time() }
+    }
+}
+
 /// Processor time of whole blocks in which no latency is taken.
 #[derive(Default)]
 struct Untimed {
+    consumption: Consumption,
     begun: Option<u64>,
     cpu: u64,
     blocks: u64,
@@ -415,10 +487,10 @@ impl Untimed {
     /// Between two blocks, the next of which is untimed or not.
     fn border(&mut self, next: bool) {
         if let Some(begun) = self.begun.take() {
-            self.cpu += rusage::thread_time() - begun;
+            self.cpu += self.consumption.time() - begun;
             self.blocks += 1;
         }
-        self.begun = next.then(rusage::thread_time);
+        self.begun = next.then(|| self.consumption.time());
     }
 
     /// Of one read; `None` without such a block.

@@ -1,5 +1,5 @@
 //! `seqread`: sequential bandwidth against the transfer size: through the cache, through a mapping,
-//! and around the cache.
+//! around the cache, and with several reads in flight by io_uring.
 //!
 //! The file is dropped from the cache before each row, so every byte comes from the device. What
 //! the device saw comes from its own counters: they count everybody's reads, so they are a dash in
@@ -11,11 +11,13 @@ use std::time::{Duration, Instant};
 
 use pagelab_experiment::build::{Sheet, metric, metrics, note};
 use pagelab_experiment::experiments::{Access, Seqread};
+use pagelab_experiment::metrics::MetricId;
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::{Recorder, Result, metrics, tables};
 use pagelab_kernel::block_device::{Counted, Device};
 use pagelab_kernel::region::{Region, page_size};
 use pagelab_kernel::rusage::{self, Usage};
+use pagelab_kernel::submission::{Direction, MAX_TRANSFER, Queue};
 use rustix::fs::{Advice, fadvise};
 
 use crate::harness::context::ExecutionContext;
@@ -55,40 +57,40 @@ pub fn perform(seqread: &Seqread, context: &ExecutionContext, recorder: &mut dyn
     harness.begin();
     let mut sheet = Sheet::new(tables::seqread::TABLE);
     let mut sums = Usage::default();
-    let mut bandwidths = [const { Vec::new() }; 3];
+    let mut bandwidths: Vec<(MetricId, Vec<f64>)> = Vec::new();
+    let mut no_queue = false;
     let mut shared = 0;
     for (number, &access) in seqread.access.iter().enumerate() {
-        let (mode, name, file) = match access {
-            Access::Direct => (1, "direct", direct.as_ref()),
-            Access::Mmap => (2, "mapped", Ok(&buffered)),
-            Access::Pread | Access::Nowait => (0, "buffered", Ok(&buffered)),
-        };
+        let (mode, best) = access.seqread_mode();
+        let file = if access.is_direct() { direct.as_ref() } else { Ok(&buffered) };
         let Ok(file) = file else { continue };
-        let load =
-            Load { seqread, file, is_mapped: access == Access::Mmap, cached: &buffered, buffer: &buffer };
+        let load = Load { seqread, file, access, cached: &buffered, buffer: &buffer };
+        let mut found = Vec::new();
         for (n, &transfer) in transfers.iter().enumerate() {
             let done = number * transfers.len() + n;
             recorder.progress("transfers", done as u64, (seqread.access.len() * transfers.len()) as u64);
-            let seen = load.read(transfer, device.as_ref(), recorder)?;
+            let Some(seen) = load.read(transfer, device.as_ref(), recorder)? else {
+                no_queue = true;
+                break;
+            };
             sums += seen.used;
             shared += u32::from(seen.shared);
             let bandwidth = seen.bytes as f64 / seen.elapsed.as_secs_f64();
-            bandwidths[mode].push(bandwidth);
-            row(&mut sheet, name, transfer, &seen, bandwidth);
+            found.push(bandwidth);
+            row(&mut sheet, mode, transfer, &seen, bandwidth);
         }
+        bandwidths.push((best, found));
     }
     sheet.record(recorder)?;
     let mut measured = harness.finish();
     measured.record(recorder)?;
-    let [through, around, mapped] = bandwidths;
-    let names = [metrics::BANDWIDTH_BUFFERED, metrics::BANDWIDTH_DIRECT, metrics::BANDWIDTH_MAPPED];
-    metrics(
-        recorder,
-        names.into_iter().zip([through, around, mapped]).map(|(name, found)| name.over(found)),
-    )?;
+    metrics(recorder, bandwidths.into_iter().map(|(best, found)| best.over(found)))?;
     metrics(recorder, processor::figures(&sums))?;
     metric(recorder, metrics::IO_READ, Some(sums.read as f64))?;
-    if let (true, Err(error)) = (seqread.access.contains(&Access::Direct), direct) {
+    if no_queue {
+        note(recorder, Level::Info, super::NO_IO_URING)?;
+    }
+    if let (true, Err(error)) = (seqread.access.iter().any(|access| access.is_direct()), direct) {
         note(
             recorder,
             Level::Info,
@@ -144,8 +146,7 @@ fn row(sheet: &mut Sheet, mode: &str, transfer: u64, seen: &RowResult, bandwidth
 struct Load<'a> {
     seqread: &'a Seqread,
     file: &'a File,
-    /// Whether it copies from a mapping.
-    is_mapped: bool,
+    access: Access,
     /// The same file, opened without O_DIRECT.
     cached: &'a File,
     /// As long as the largest transfer.
@@ -153,8 +154,14 @@ struct Load<'a> {
 }
 
 impl Load<'_> {
-    /// Reads the file once from its start, or until the time is up.
-    fn read(&self, transfer: u64, device: Option<&Device>, recorder: &mut dyn Recorder) -> Result<RowResult> {
+    /// Reads the file once from its start, or until the time is up. `None` where io_uring is
+    /// refused.
+    fn read(
+        &self,
+        transfer: u64,
+        device: Option<&Device>,
+        recorder: &mut dyn Recorder,
+    ) -> Result<Option<RowResult>> {
         fadvise(self.cached, 0, None, Advice::DontNeed)
             .map_err(|e| failed("dropping the file from the cache")(e.into()))?;
         // SAFETY: the buffer's mapping is as long as the largest transfer, and nobody else uses it
@@ -162,17 +169,30 @@ impl Load<'_> {
         let buffer = unsafe { std::slice::from_raw_parts_mut(self.buffer.base(), transfer as usize) };
         let limit = Duration::from_secs_f64(self.seqread.seconds.clamp(0.01, 3600.0));
         let size = self.file.metadata().map_err(failed("the size of the file"))?.len();
+        let mut queue = match self.access.is_queued() {
+            true => match Queue::open(self.seqread.in_flight(transfer), transfer as usize) {
+                Err(error) if Queue::<()>::is_refused(&error) => return Ok(None),
+                opened => Some(opened.map_err(failed("opening an io_uring"))?),
+            },
+            false => None,
+        };
+        // The kernel may serve a queue in threads of its own, which belong to this process.
+        let consumption: fn() -> Usage = match queue {
+            Some(_) => rusage::process_up_to_date,
+            None => rusage::thread_up_to_date,
+        };
         let before = device.and_then(Device::read);
-        let (used, begun) = (rusage::thread_up_to_date(), Instant::now());
+        let (used, begun) = (consumption(), Instant::now());
         let pages = (size / page_size() as u64) as usize;
-        let mapped = self.is_mapped.then(|| Region::part(self.file, 0, pages)).transpose();
+        let mapped = (self.access == Access::Mmap).then(|| Region::part(self.file, 0, pages)).transpose();
         let mapped = mapped.map_err(failed("mapping the file"))?;
         let mut bytes = 0;
         let mut number = 0_u64;
         loop {
-            let read = match &mapped {
-                Some(region) => Ok(copy(region, bytes, buffer)),
-                None => self.file.read_at(buffer, bytes),
+            let read = match (&mapped, &mut queue) {
+                (Some(region), _) => Ok(copy(region, bytes, buffer)),
+                (None, Some(queue)) => self.submit(queue, bytes, size.saturating_sub(bytes).min(transfer)),
+                (None, None) => self.file.read_at(buffer, bytes),
             };
             match read {
                 Ok(0) => break,
@@ -188,11 +208,23 @@ impl Load<'_> {
                 recorder.check()?;
             }
         }
+        if let Some(queue) = &mut queue {
+            queue.finish(|()| {}).map_err(failed("reading the file"))?;
+        }
         let elapsed = begun.elapsed();
-        let used = rusage::thread_up_to_date() - used;
+        let used = consumption() - used;
         let device = device.and_then(Device::read).zip(before).map(|(after, before)| after.since(&before));
         let shared = device.is_some_and(|device| foreign(&device, used.read));
-        Ok(RowResult { bytes, elapsed, used, device, shared })
+        Ok(Some(RowResult { bytes, elapsed, used, device, shared }))
+    }
+
+    /// Submits a read of up to `length` bytes. Returns their number.
+    fn submit(&self, queue: &mut Queue<()>, at: u64, length: u64) -> std::io::Result<usize> {
+        let length = (length as usize).min(MAX_TRANSFER);
+        if length > 0 {
+            queue.submit(self.file, (Direction::Read, at, length), (), |()| {})?;
+        }
+        Ok(length)
     }
 }
 
