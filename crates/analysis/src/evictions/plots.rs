@@ -11,12 +11,15 @@ pub fn plots(judgement: &Judgement, of: &str) -> [Plot; 2] {
 
 /// Ages over the run: median and the first and ninth decile.
 fn ages(judgement: &Judgement, of: &str) -> Plot {
+    let time = match judgement.interval {
+        1 => "is exact".to_owned(),
+        interval => format!("has a resolution of {interval} references"),
+    };
     let mut plot = Plot::new(
         format!("Age of evicted pages and of pages in memory{of}"),
         format!(
             "A page's age is the number of references since the last one to it. Solid: the median; dotted: \
-            the first and the ninth decile. The time of an eviction has a resolution of {} references.",
-            judgement.interval
+            the first and the ninth decile. The time of an eviction {time}."
         ),
         Axis::linear("references", ""),
         Axis::log("age [references]", "").switchable(),
