@@ -217,6 +217,8 @@ pub enum What {
     FileReads,
     /// Bandwidth of sequential reads.
     SequentialReads,
+    /// Time to the first answer of a process restored from a snapshot, by prefetch order.
+    FirstAnswer,
     /// What one access costs at each level.
     Latencies,
     /// What a load pays for another one under the same limit.

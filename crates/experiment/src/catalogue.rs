@@ -3,7 +3,7 @@
 use crate::experiments::declared_metrics;
 use crate::experiments::{
     addressing, bandwidth, clock, command, curve, faultscale, fileread, fragment, ksm, latency, need,
-    neighbour, oom, paging, reclaim, tier, tracing, vmtest,
+    neighbour, oom, paging, reclaim, restore, tier, tracing, vmtest,
 };
 use crate::metrics::{MetricId, SHARED, current};
 use crate::tables::TableId;
@@ -43,6 +43,7 @@ pub fn tables() -> impl Iterator<Item = TableId> {
         fragment::tables::ALL,
         curve::tables::ALL,
         need::tables::ALL,
+        restore::tables::ALL,
         tracing::tables::ALL,
     ]
     .into_iter()

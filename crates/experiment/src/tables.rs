@@ -24,6 +24,7 @@ pub use crate::experiments::neighbour::tables::*;
 pub use crate::experiments::oom::tables::*;
 pub use crate::experiments::paging::tables::*;
 pub use crate::experiments::reclaim::tables::*;
+pub use crate::experiments::restore::tables::*;
 pub use crate::experiments::tier::tables::*;
 pub use crate::experiments::tracing::tables::*;
 pub use crate::experiments::vmtest::tables::*;

@@ -186,6 +186,7 @@ fn feature(required: &Feature, options: &Options, config: &Config) -> Result<(),
         Feature::TwoNodes => built("CONFIG_NUMA"),
         Feature::CgroupTwo => built("CONFIG_MEMCG"),
         Feature::Ksm => built("CONFIG_KSM"),
+        Feature::Userfault => built("CONFIG_USERFAULTFD"),
         Feature::Hugetlb => built("CONFIG_HUGETLBFS"),
         Feature::Damon => built("CONFIG_DAMON_SYSFS").and_then(|()| built("CONFIG_DAMON_VADDR")),
         Feature::Programs(programs) => {

@@ -9,10 +9,12 @@ use std::io::IoSliceMut;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 
 use crate::region::Region;
+use crate::waiting::{Bell, readable};
 
 const API: u64 = 0xaa;
 const MISSING: u64 = 1;
@@ -80,6 +82,23 @@ pub enum Event {
         /// Bytes.
         length: usize,
     },
+}
+
+/// Whether this user may have a userfaultfd on this kernel.
+///
+/// # Errors
+/// Why not, and what to do instead.
+pub fn available(features: Features) -> Result<(), (String, String)> {
+    Userfault::open(features).map(drop).map_err(|error| match error.kind() {
+        io::ErrorKind::PermissionDenied => (
+            "may not resolve page faults (userfaultfd) as this user".to_owned(),
+            "run as root, or: sysctl vm.unprivileged_userfaultfd=1".to_owned(),
+        ),
+        _ => (
+            format!("cannot resolve page faults here (userfaultfd: {error})"),
+            "use a kernel from Linux 5.11 on with CONFIG_USERFAULTFD".to_owned(),
+        ),
+    })
 }
 
 /// A userfaultfd.
@@ -322,6 +341,56 @@ impl Paged {
     /// Its events.
     pub fn events(&self) -> &Userfault {
         &self.events
+    }
+
+    /// Has `resolve` put in each page that is referenced and missing, until `stop` rings. Where it
+    /// cannot, `failed` is given the error, and missing pages get zeroes from then on: no reference
+    /// may wait for ever.
+    pub fn serve(
+        &self,
+        stop: &Bell,
+        mut resolve: impl FnMut(u32) -> io::Result<()>,
+        failed: impl FnOnce(io::Error),
+    ) {
+        let mut waiting = Vec::with_capacity(MESSAGES);
+        match catch_unwind(AssertUnwindSafe(|| self.each(stop, &mut waiting, &mut resolve))) {
+            Ok(Ok(())) => return,
+            Ok(Err(error)) => failed(error),
+            Err(_) => failed(io::Error::other("the thread that resolves faults panicked")),
+        }
+        let mut zeroes = |page| {
+            let _ = self.events.put_zeroes(self.address(page), self.region.page_size());
+            Ok(())
+        };
+        // The kernel does not repeat their events.
+        let _ = waiting.drain(..).try_for_each(&mut zeroes);
+        let _ = self.each(stop, &mut waiting, &mut zeroes);
+    }
+
+    /// Resolves faults until `stop` rings. The pages of `waiting` are those whose event was read.
+    fn each(
+        &self,
+        stop: &Bell,
+        waiting: &mut Vec<u32>,
+        resolve: &mut impl FnMut(u32) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut events = Vec::with_capacity(MESSAGES);
+        loop {
+            let [_, stopped] = readable([self.events.as_fd(), stop.as_fd()], None)?;
+            if stopped {
+                return Ok(());
+            }
+            events.clear();
+            self.events.read(&mut events)?;
+            waiting.extend(events.iter().filter_map(|event| match *event {
+                Event::Fault { address, .. } => Some(self.page(address)),
+                _ => None,
+            }));
+            while let Some(&page) = waiting.last() {
+                resolve(page)?;
+                waiting.pop();
+            }
+        }
     }
 
     /// The page of an address.

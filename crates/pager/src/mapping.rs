@@ -2,14 +2,13 @@
 //! their faults.
 
 use std::io;
-use std::os::fd::AsFd;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 use pagelab_experiment::{Failure, Result};
-use pagelab_kernel::userfault::{Event, Paged};
-use pagelab_kernel::waiting::{self, Bell};
+use pagelab_kernel::userfault::Paged;
+use pagelab_kernel::waiting::Bell;
 
 use crate::engine::{Engine, Tally};
 
@@ -66,41 +65,11 @@ impl<'a> Shared<'a> {
     /// Resolves faults until stopped. Where it cannot, every page that is missing is given zeroes, for nobody may wait
     /// for ever, and [`Self::check`] says why.
     pub fn serve(&self) {
-        let served = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| self.resolve()));
-        let error = match served {
-            Ok(Ok(())) => return,
-            Ok(Err(error)) => error,
-            Err(_) => io::Error::other("the pager panicked"),
-        };
-        *self.failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error);
-        self.ended.store(true, Relaxed);
-        let zeroes = |page| {
-            let size = self.paged.region().page_size();
-            let _ = self.paged.events().put_zeroes(self.paged.address(page), size);
-            Ok(())
-        };
-        let _ = self.each(zeroes);
-    }
-
-    fn resolve(&self) -> io::Result<()> {
-        self.each(|page| self.with(|engine| engine.fault(page)))
-    }
-
-    fn each(&self, resolve: impl Fn(u32) -> io::Result<()>) -> io::Result<()> {
-        let mut events = Vec::with_capacity(16);
-        loop {
-            let [_, stopped] = waiting::readable([self.paged.events().as_fd(), self.stop.as_fd()], None)?;
-            if stopped {
-                return Ok(());
-            }
-            events.clear();
-            self.paged.events().read(&mut events)?;
-            for event in &events {
-                if let Event::Fault { address, .. } = *event {
-                    resolve(self.paged.page(address))?;
-                }
-            }
-        }
+        let resolve = |page| self.with(|engine| engine.fault(page));
+        self.paged.serve(&self.stop, resolve, |error| {
+            *self.failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some(error);
+            self.ended.store(true, Relaxed);
+        });
     }
 
     /// Whether faults are still resolved.

@@ -21,7 +21,7 @@ use pagelab_experiment::{
 use pagelab_kernel::content::Filler;
 use pagelab_kernel::region::page_size;
 use pagelab_kernel::rusage::{self, Usage};
-use pagelab_kernel::userfault::{Features, Paged, Userfault};
+use pagelab_kernel::userfault::{self, Features, Paged};
 use pagelab_live::ExecutionContext;
 use pagelab_live::harness::clock::{Clock, Monotonic};
 use pagelab_live::harness::measurement::Harness;
@@ -197,20 +197,6 @@ impl Pager {
     }
 }
 
-/// Whether this user may have a userfaultfd on this kernel.
-fn permitted(features: Features) -> Result<(), (String, String)> {
-    Userfault::open(features).map(drop).map_err(|error| match error.kind() {
-        std::io::ErrorKind::PermissionDenied => (
-            "may not resolve page faults (userfaultfd) as this user".to_owned(),
-            "run as root, or: sysctl vm.unprivileged_userfaultfd=1".to_owned(),
-        ),
-        _ => (
-            format!("cannot resolve page faults here (userfaultfd: {error})"),
-            "use a kernel from Linux 5.11 on with CONFIG_USERFAULTFD".to_owned(),
-        ),
-    })
-}
-
 impl Pager {
     /// The conditions of `request`, as far as that does not depend on this machine; `target` is what it is called.
     ///
@@ -254,7 +240,7 @@ impl Target for Pager {
             }
             _ => false,
         };
-        permitted(Features { program })
+        userfault::available(Features { program })
             .map_err(|(why, remedy)| Unsupported::new(self.name(), What::Machine, why, remedy))?;
         let mut plan = Plan::new(settled, size, Box::new(self.clone()));
         let experiment = plan.experiment.clone();

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use pagelab_experiment::experiments::{Experiment, Paging, Touch};
 use pagelab_experiment::{Observations, Request, Setting, Target};
 use pagelab_kernel::userfault::Paged;
+use pagelab_kernel::waiting::Bell;
 use pagelab_model::Model;
 use pagelab_model::policy::PolicyKind;
 use pagelab_model::policy::opt::NextUse;
@@ -20,7 +21,25 @@ fn main() -> ExitCode {
         with_every_reference_visible_the_misses_are_the_models: USERFAULT;
         unhidden_pages_take_no_fault: USERFAULT;
         written_pages_read_back: USERFAULT;
+        a_fault_that_cannot_be_resolved_gets_zeroes: USERFAULT;
     })
+}
+
+fn a_fault_that_cannot_be_resolved_gets_zeroes() {
+    for panics in [false, true] {
+        let (paged, stop) = (Paged::new(3).unwrap(), Bell::new().unwrap());
+        let mut error = None;
+        let resolve = |page: u32| {
+            assert!(!panics, "not page {page}");
+            Err(std::io::Error::other("no such page"))
+        };
+        std::thread::scope(|scope| {
+            scope.spawn(|| paged.serve(&stop, resolve, |why| error = Some(why)));
+            assert_eq!([2, 0, 1].map(|page| paged.word(page, 0)), [0; 3]);
+            stop.ring();
+        });
+        assert!(error.is_some());
+    }
 }
 
 fn performed(target: &dyn Target, paging: &Paging, frames: u32) -> Observations {

@@ -39,6 +39,7 @@ pub fn text(finding: &Finding) -> String {
         What::Scaling { work, workers, lock } => processes::scaling(finding, work, workers, lock.as_deref()),
         What::FileReads => reads::file_reads(finding),
         What::SequentialReads => reads::sequential_reads(finding),
+        What::FirstAnswer => reads::first_answer(finding),
         What::Latencies => reads::latencies(finding),
         What::Declared => {
             let list = finding.figures.iter();
@@ -112,6 +113,7 @@ pub(crate) fn main(finding: &Finding) -> Option<Main> {
         What::Scaling { .. } => "best median throughput",
         What::FileReads => "mean CPU time of a cached read",
         What::SequentialReads => "best sequential bandwidth",
+        What::FirstAnswer => "time to the first answer",
         What::Latencies => "mean load from DRAM",
         What::Operations => "median CPU time per page",
         What::Neighbour => "major faults with a neighbour",

@@ -6,7 +6,8 @@ use pagelab_analysis::findings::{assess, assess_sweep};
 use pagelab_analysis::least_memory::{Effort, Goal, Next, Search};
 use pagelab_experiment::MetricId;
 use pagelab_experiment::experiments::{
-    Clock, Command, Faultscale, Fileread, Forkstorm, Latency, Paging, Reclaim, Recording, Seqread, Vmtest,
+    Clock, Command, Faultscale, Fileread, Forkstorm, Latency, Paging, Reclaim, Recording, Restore, Seqread,
+    Vmtest,
 };
 use pagelab_experiment::observation::{Column, Level, Note, Observations, Table, Unit, Values};
 use pagelab_experiment::{Experiment, Failure, Outcome, Repetition, Run, RunHeader, Setting};
@@ -266,6 +267,20 @@ fn every_finding_in_words() {
     runs.push(huge());
     let list: Vec<&Run> = runs.iter().collect();
     insta::assert_snapshot!(runs::verdict(&assess(&list).findings, &STYLE));
+}
+
+#[test]
+fn a_restore_in_words() {
+    let figures = [
+        ("restore.answer", &[4.1e7, 4e7, 4.2e7][..]),
+        ("restore.answer.recorded", &[1.8e7; 3]),
+        ("restore.answer.sequential", &[4.5e7; 3]),
+        ("restore.vain.recorded", &[0.12; 3]),
+        ("restore.vain.sequential", &[0.75; 3]),
+    ];
+    let list = [run("r", Experiment::Restore(Restore::default()), "host", &figures, &[])];
+    let findings = assess(&list.iter().collect::<Vec<_>>()).findings;
+    assert_eq!(pagelab_report::findings::line(&findings[0]), "");
 }
 
 #[test]

@@ -65,13 +65,14 @@ pub fn assess_sweep<'a>(runs: &[&'a Run], found: Option<Finding>) -> Assessment<
 
 /// What finds the main finding of a run, by its metrics, its tables or its parameters. The last
 /// serves every experiment.
-const FINDERS: [fn(&Run) -> Option<Finding>; 22] = [
+const FINDERS: [fn(&Run) -> Option<Finding>; 23] = [
     mapping::access_time,
     reads::read_time,
     processes::fork_rate,
     processes::scaling,
     reads::file_reads,
     reads::sequential_reads,
+    reads::first_answer,
     reads::latencies,
     reads::operations,
     reads::neighbour,

@@ -65,6 +65,22 @@ pub fn sequential_reads(run: &Run) -> Option<Finding> {
     (!list.is_empty()).then(|| Finding::new(run, What::SequentialReads, list, evidence))
 }
 
+/// Time to the first answer of a restored process, without prefetching and by order.
+pub fn first_answer(run: &Run) -> Option<Finding> {
+    let all = [
+        metrics::RESTORE_ANSWER,
+        metrics::RESTORE_ANSWER_RECORDED,
+        metrics::RESTORE_ANSWER_LRU,
+        metrics::RESTORE_ANSWER_SEQUENTIAL,
+        metrics::RESTORE_VAIN_RECORDED,
+        metrics::RESTORE_VAIN_LRU,
+        metrics::RESTORE_VAIN_SEQUENTIAL,
+    ];
+    let list = figures(run, &all);
+    let evidence = vec![Evidence::Metrics, Evidence::Table(tables::restore::TABLE)];
+    (!list.is_empty()).then(|| Finding::new(run, What::FirstAnswer, list, evidence))
+}
+
 /// What a load pays for another one under the same limit, and what protection spares it.
 pub fn neighbour(run: &Run) -> Option<Finding> {
     let list = figures(

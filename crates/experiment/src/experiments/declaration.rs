@@ -143,6 +143,8 @@ pub enum Feature {
     Damon,
     /// Huge pages that can be set aside.
     Hugetlb,
+    /// Page faults that user space resolves (userfaultfd).
+    Userfault,
     /// Two nodes of memory.
     TwoNodes,
     /// A clock in which accesses to memory take time.

@@ -20,6 +20,7 @@ pub mod oom;
 pub mod paging;
 pub mod reclaim;
 pub mod recording;
+pub mod restore;
 pub mod share;
 pub mod tier;
 pub mod tracing;
@@ -54,6 +55,7 @@ pub use oom::Oom;
 pub use paging::{Backing, Paging, Touch};
 pub use reclaim::Reclaim;
 pub use recording::Recording;
+pub use restore::{Prefetch, Restore};
 pub use share::{Draws, Share};
 pub use tier::Tier;
 pub use tracing::Tracing;
@@ -73,7 +75,7 @@ macro_rules! declared_metrics {
 
 declared_metrics! {
     paging vmtest clock command forkstorm faultscale fileread latency addressing neighbour bandwidth ksm
-    tier oom reclaim fragment curve need
+    tier oom reclaim fragment curve need restore
 }
 
 /// Makes the enum of the experiments and what follows from their list. A line is a variant, the
@@ -171,6 +173,11 @@ experiments! {
     /// Sequential reads against the transfer size (McDougall 2005)
     #[command(before_help = "Examples:\n  pagelab run seqread --size 256M --transfers 4K..16M:1\n  pagelab run seqread --access pread,mmap --transfers 4K,128K,1M\n")]
     Seqread(Seqread),
+    /// Time to the first answer of a process restored lazily from a snapshot, by prefetch order
+    #[command(
+        before_help = "Examples:\n  pagelab run restore --repeat 3\n  pagelab run restore --prefetch none,recorded,lru --changed 30%\n  pagelab run restore --pattern trace:sort.trace --references 100000\n"
+    )]
+    Restore(Restore),
     /// One access at each level, from the caches to a page fault (McVoy and Staelin 1996)
     #[command(
         before_help = "Examples:\n  pagelab run latency --repeat 3\n  pagelab run latency --sizes 16K..1G:2 --loads 1000000\n"

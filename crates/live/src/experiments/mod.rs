@@ -14,6 +14,7 @@ pub mod neighbour;
 pub mod oom;
 pub mod paging;
 pub mod reclaim;
+pub mod restore;
 pub mod tier;
 pub mod vmtest;
 
@@ -71,6 +72,7 @@ pub fn perform(
         Experiment::Faultscale(parameters) => faultscale::perform(parameters, context, recorder),
         Experiment::Fileread(parameters) => fileread::random::perform(parameters, context, recorder),
         Experiment::Seqread(parameters) => fileread::sequential::perform(parameters, context, recorder),
+        Experiment::Restore(parameters) => restore::perform(parameters, context, recorder),
         Experiment::Record(_)
         | Experiment::Trace(_)
         | Experiment::Replay(_)

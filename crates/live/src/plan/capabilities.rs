@@ -13,6 +13,7 @@ use pagelab_experiment::experiments::Feature;
 use pagelab_experiment::setting::{Limit, Swap, Thp, Value};
 use pagelab_experiment::{What, words};
 use pagelab_kernel::region::page_size;
+use pagelab_kernel::userfault::{self, Features};
 use pagelab_kernel::{damon, geometry, hugetlb, numa, perf, settings, thp};
 use pagelab_reference::room::available;
 use rustix::fs::{Access, access};
@@ -168,6 +169,8 @@ fn feature(feature: &Feature, guest: bool) -> Result<(), Lacking> {
             format!("has a kernel without KSM ({} is missing)", ksm::FOLDER),
             "use a kernel built with CONFIG_KSM",
         ),
+        Feature::Userfault => userfault::available(Features::default())
+            .map_err(|(why, remedy)| (What::Machine, why, remedy)),
         Feature::Damon => damon::available().map_err(|(why, remedy)| (What::Machine, why, remedy)),
         Feature::Hugetlb if !Path::new(hugetlb::PAGES).exists() => no(
             What::Machine,

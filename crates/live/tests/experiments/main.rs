@@ -9,6 +9,7 @@ mod faultscale;
 mod fileread;
 mod forkstorm;
 mod latency;
+mod restore;
 mod vmtest;
 
 use std::process::ExitCode;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
             fileread::tests(),
             forkstorm::tests(),
             latency::tests(),
+            restore::tests(),
             vmtest::tests(),
         ]
         .concat(),

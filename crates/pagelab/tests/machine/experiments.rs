@@ -36,6 +36,7 @@ fn each_is_performed_kept_and_judged_in_a_sentence() {
         ("fileread --memory none --sizes 256K,1M,4M --reads 500 --name d", "d: mean CPU time of a read"),
         ("seqread --size 1M --transfers 4K,256K --name e", "e: best sequential bandwidth"),
         ("clock --steps 2 --step 50 --name f", "f: "),
+        ("restore --pages 500 --references 300 --name h", "h: first answer after"),
         ("command --name g -- sort /etc/passwd", "g: sort took"),
     ] {
         let text = joined(&run(&lab, arguments));
@@ -49,6 +50,7 @@ fn each_is_performed_kept_and_judged_in_a_sentence() {
         ("d", "fileread"),
         ("e", "seqread"),
         ("f", "clock"),
+        ("h", "restore"),
         ("g", "command"),
     ] {
         let json = lab.ok(&format!("export {name} --format json"));

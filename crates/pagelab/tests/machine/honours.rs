@@ -21,7 +21,7 @@ pub fn tests() -> Vec<Test> {
 }
 
 /// Each experiment in a form that takes a moment.
-const SHORT: [(&str, &str); 20] = [
+const SHORT: [(&str, &str); 21] = [
     ("mapanon", "mapanon --pages 10000 --references 2000"),
     ("mapfile", "mapfile --pages 500 --references 500"),
     ("vmtest", "vmtest --sizes 64K,1M --seconds 0.02 --mapping shared"),
@@ -29,6 +29,7 @@ const SHORT: [(&str, &str); 20] = [
     ("faultscale", "faultscale --workers 1 --seconds 0.02"),
     ("fileread", "fileread --sizes 256K,512K,1M --reads 100 --seconds 0.1 --access pread"),
     ("seqread", "seqread --size 512K --transfers 64K --seconds 0.1"),
+    ("restore", "restore --pages 500 --references 300"),
     ("latency", "latency --sizes 16K,1M --loads 1000 --faults 100"),
     ("unmap", "unmap --pages 64 --rounds 2"),
     ("mremap", "mremap --pages 64 --rounds 2"),

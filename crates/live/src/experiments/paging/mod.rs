@@ -56,6 +56,7 @@ use rustix::mm::{MlockAllFlags, mlockall};
 use self::compressed::{Compressed, Flow};
 use self::counted::Counted;
 use self::evictions::Evictions;
+pub(super) use self::feed::unmade;
 use self::feed::{Feed, Marked};
 use self::output::Output;
 use self::plan::Plan;
