@@ -318,7 +318,7 @@ pub struct Paged {
 
 // SAFETY: the mapping belongs to nobody else and stays where it is. Its content is referenced by
 // one thread; another takes pages out and puts them back while that one waits for it, in a fault or
-// for a lock.
+// for a lock. A page that is missing can be put in at any time: the kernel maps it once it is whole.
 unsafe impl Sync for Paged {}
 
 impl Paged {

@@ -307,6 +307,7 @@ mod tests {
             "faultscale --work refill --beside protect --beside-pages 64",
             "fileread --access nowait,pread --rate 2.5",
             "seqread",
+            "restore --pages 9 --pattern zipf:0.9 --prefetch lru,none --changed 0%",
             "latency --sizes 16K..1M:1 --loads 5",
             "clock --reference here:1",
             "command --max-memory 1G --allow-failure -- sort -r",

@@ -37,7 +37,6 @@ use crate::harness::clock::{Clock, Monotonic};
 use crate::harness::context::ExecutionContext;
 use crate::harness::failure::failed;
 use crate::harness::measurement::Harness;
-use crate::harness::microstates::Whose;
 use crate::harness::processor;
 use crate::harness::timing::bare;
 use crate::harness::touch::Word;
@@ -57,7 +56,6 @@ pub fn perform(parameters: &Restore, context: &ExecutionContext, recorder: &mut 
     drop(context.write_scratch("restore", pages as usize, recorder)?);
     let snapshot = Snapshot { path: context.scratch("restore")?, pages, depth: parameters.depth as usize };
     context.join()?;
-    harness.watch_tasks();
     harness.begin();
     let passes = parameters.prefetch.len() as u64 + 1;
     recorder.progress("record", 0, passes);
@@ -69,10 +67,8 @@ pub fn perform(parameters: &Restore, context: &ExecutionContext, recorder: &mut 
         let order = prefetch.order(recorded, pages);
         results.push((prefetch, snapshot.pass(&answer, &order, recorder)?));
     }
-    let mut measured = harness.finish();
-    measured.record(recorder)?;
-    report(&results, &touched, pages, recorder)?;
-    measured.states(Whose::Everybody, None, recorder)
+    harness.finish().record(recorder)?;
+    report(&results, &touched, pages, recorder)
 }
 
 fn report(

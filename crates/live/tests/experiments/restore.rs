@@ -4,7 +4,8 @@
 
 use pagelab_experiment::experiments::Prefetch::{Lru, None as OnDemand, Recorded, Sequential};
 use pagelab_experiment::experiments::{Prefetch, Restore};
-use pagelab_experiment::{Experiment, Observations, Setting};
+use pagelab_experiment::{Experiment, Observations, Request, Setting, Target};
+use pagelab_live::Host;
 use pagelab_testing::{Test, USERFAULT, tests};
 
 use crate::{Memory, column, figure, perform};
@@ -35,10 +36,11 @@ fn restore_fetches_each_touched_page_once() {
     for row in 0..4 {
         assert_eq!(faults[row] + prefetched[row] - vain[row], touched[row], "{faults:?} {prefetched:?}");
     }
-    assert_eq!((faults[0], prefetched[0], of("late")[0]), (touched[0], 0.0, 0.0));
+    assert_eq!((faults[0], prefetched[0]), (touched[0], 0.0));
     assert_eq!(vain[1], 0.0, "the recording is of the same references");
     assert!(prefetched[3] <= (touched[0] / 2.0).ceil() && vain[3] == 0.0, "{prefetched:?} {vain:?}");
-    assert!(of("cached.before").iter().all(|&bytes| bytes == 0.0), "each pass begins with a cold file");
+    let cached = of("cached.before");
+    assert!(cached.iter().all(|&bytes| bytes < 20.0 * 4096.0), "of 2000 pages at most 1%: {cached:?}");
     assert!(figure(&seen, "restore.answer") > 0.0 && figure(&seen, "time.cpu") > 0.0);
 }
 
@@ -62,13 +64,10 @@ fn restore_repeats_a_recorded_program() {
 }
 
 fn restore_ends_when_interrupted() {
-    let mut memory = Memory { interrupt_in: Some("restore"), ..Memory::default() };
-    let request = pagelab_experiment::Request::new(
-        Experiment::Restore(Restore { references: 1 << 20, ..restore(&[OnDemand], "0%") }),
-        Setting::default(),
-    );
-    use pagelab_experiment::Target;
-    let mut plan = pagelab_live::Host::new().plan(&request).unwrap();
-    assert!(plan.perform(&mut memory).unwrap_err().is_interrupted());
-    assert_eq!(memory.seen.table_named("restore").map(|table| table.columns.len()), None);
+    let mut memory = Memory { interrupt_in: Some("record"), ..Memory::default() };
+    let long = Restore { pages: 20_000, references: 1 << 20, ..restore(&[OnDemand], "0%") };
+    let request = Request::new(Experiment::Restore(long), Setting::default());
+    let performed = Host::new().plan(&request).unwrap().perform(&mut memory);
+    assert!(performed.unwrap_err().is_interrupted());
+    assert!(memory.seen.table_named("restore").is_none());
 }

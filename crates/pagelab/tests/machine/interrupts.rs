@@ -74,6 +74,7 @@ const LOADS: &[&str] = &[
     "run faultscale --seconds 100 --memory none --html none",
     "run fileread --seconds 100 --memory 32M --html none",
     "run seqread --seconds 100 --memory 32M --html none",
+    "run restore --pages 100000 --references 16000000 --pattern uniform --html none",
     "run clock --steps 1000 --memory none --html none",
     "run command --html none -- sleep 1000",
     "run command --memory none --html none -- setsid sleep 1000",

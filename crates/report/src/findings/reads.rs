@@ -82,23 +82,25 @@ pub(super) fn sequential_reads(finding: &Finding) -> String {
 }
 
 pub(super) fn first_answer(finding: &Finding) -> String {
-    let without = finding.figure(metrics::RESTORE_ANSWER);
+    let time = |metric: MetricId| Some(finding.figure(metric)?.value);
+    let without = time(metrics::RESTORE_ANSWER);
     let order = |(answer, vain, order): (MetricId, MetricId, &str)| {
-        let time = finding.figure(answer)?;
-        let change = without.map(|without| format!(" ({})", percent(time.value / without.value - 1.0)));
-        let vain = finding.figure(vain).map(|_| format!(", {} of it in vain", shown(finding, vain)));
-        let (change, vain) = (change.unwrap_or_default(), vain.unwrap_or_default());
-        Some(format!("{}{change} with {order} prefetched{vain}", with_spread(finding, answer)))
+        let with = time(answer)?;
+        let change = without.map(|without| percent(with / without - 1.0));
+        let vain = finding.figure(vain).map(|_| format!("{} in vain", shown(finding, vain)));
+        let more: Vec<String> = change.into_iter().chain(vain).collect();
+        let more = if more.is_empty() { String::new() } else { format!(" ({})", more.join(", ")) };
+        Some(format!("after {} with {order} prefetched{more}", with_spread(finding, answer)))
     };
     let orders = [
         (metrics::RESTORE_ANSWER_RECORDED, metrics::RESTORE_VAIN_RECORDED, "the recording"),
         (metrics::RESTORE_ANSWER_LRU, metrics::RESTORE_VAIN_LRU, "its most recent half"),
         (metrics::RESTORE_ANSWER_SEQUENTIAL, metrics::RESTORE_VAIN_SEQUENTIAL, "the file from its start"),
     ];
-    let first =
-        without.map(|_| format!("{} without prefetching", with_spread(finding, metrics::RESTORE_ANSWER)));
+    let first = without
+        .map(|_| format!("after {} without prefetching", with_spread(finding, metrics::RESTORE_ANSWER)));
     let parts: Vec<String> = first.into_iter().chain(orders.into_iter().filter_map(order)).collect();
-    format!("first answer after {}", parts.join("; "))
+    format!("first answer {}", parts.join("; "))
 }
 
 pub(super) fn latencies(finding: &Finding) -> String {

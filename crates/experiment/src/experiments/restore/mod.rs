@@ -196,15 +196,18 @@ impl Declaration for Restore {
         Setting::unlimited()
     }
 
-    /// Both streams, and orders and notes per page.
+    /// Both streams, and what is kept per page.
     fn buffers(&self, _: u64) -> u64 {
-        /// Order, copied pages, pages served, the owner of each page and marks.
-        const A_PAGE: u64 = 3 * 4 + 4;
+        /// Orders and marks.
+        const A_PAGE: u64 = 4 * 4 + 4;
+        /// The pages that both threads copied in a pass.
+        const COPIED: u64 = 2 * 4;
+        let passes = self.prefetch.len() as u64 + 1;
         let streams = self.references.saturating_mul(2 * 4);
         self.pattern
             .memory(self.pages, self.references)
             .saturating_add(streams)
-            .saturating_add(self.pages.saturating_mul(A_PAGE))
+            .saturating_add(self.pages.saturating_mul(A_PAGE + passes * COPIED))
     }
 
     fn seconds(&self, _: Option<u64>, _: u64) -> Option<f64> {
