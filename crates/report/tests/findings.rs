@@ -279,8 +279,16 @@ fn a_restore_in_words() {
         ("restore.vain.sequential", &[0.75; 3]),
     ];
     let list = [run("r", Experiment::Restore(Restore::default()), "host", &figures, &[])];
-    let findings = assess(&list.iter().collect::<Vec<_>>()).findings;
-    assert_eq!(pagelab_report::findings::line(&findings[0]), "");
+    let found = assess(&list.iter().collect::<Vec<_>>()).findings;
+    let line = findings::line(&found[0]);
+    for part in [
+        "first answer after 41",
+        "without prefetching; after 18",
+        "the recording prefetched (-56.1%, 12",
+        "start prefetched (+9.8%, 75",
+    ] {
+        assert!(line.contains(part), "{part}: {line}");
+    }
 }
 
 #[test]
