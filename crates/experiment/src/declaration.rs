@@ -322,7 +322,7 @@ mod tests {
     use super::*;
     use crate::experiments::reclaim::{Action, By};
     use crate::experiments::{
-        Access, Backing, Beside, Child, Mapping, PagesOf, Paging, Preset, Touch, Work, Workers,
+        Access, Backing, Beside, Child, Mapping, PagesOf, Paging, Prefetch, Preset, Touch, Work, Workers,
     };
     use crate::setting::{Mode, Swap};
 
@@ -337,6 +337,7 @@ mod tests {
             Child::stored_and_typed(),
             Mapping::stored_and_typed(),
             PagesOf::stored_and_typed(),
+            Prefetch::stored_and_typed(),
             Preset::stored_and_typed(),
             Touch::stored_and_typed(),
             Work::stored_and_typed(),
