@@ -16,8 +16,8 @@ metrics! {
         "The prefetcher copies pages from page 0 upward, without knowledge of the answer.";
     RESTORE_ANSWER_LRU = "restore.answer.lru", Nanoseconds, Value, Lower,
         "restore: time to the first answer with the most recent half of a recording prefetched",
-        "The prefetcher copies the pages that LRU holds after the recording in half as many \
-         frames as the recording touched pages, the most recently used page first.";
+        "The prefetcher copies the pages that LRU holds after the recording, the most recently \
+         used first. LRU has half as many frames as the recording touched pages.";
     RESTORE_VAIN_RECORDED = "restore.vain.recorded", Share, Share, Lower,
         "restore: share of the prefetched pages of a recording that the answer never touched",
         "Pages prefetched until the answer. Missing if no page was prefetched.";
