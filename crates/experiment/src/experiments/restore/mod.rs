@@ -2,9 +2,9 @@
 //! first answer, and the gain of prefetching by order.
 //!
 //! Prefetching a recorded working set: Ustiugov et al., "Benchmarking, Analysis, and Optimization
-//! of Serverless Function Snapshots" (REAP), ASPLOS 2021. A loader that runs beside the restored
-//! process: Ao, Porter and Voelker, "FaaSnap: FaaS Made Fast Using Snapshot-based VMs", EuroSys
-//! 2022.
+//! of Serverless Function Snapshots" (REAP), ASPLOS 2021. A loader that runs while the restored
+//! process does: Ao, Porter and Voelker, "FaaSnap: FaaS Made Fast Using Snapshot-based VMs",
+//! EuroSys 2022.
 
 pub mod metrics;
 
