@@ -15,12 +15,13 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
+use std::ptr::{self, NonNull};
 
-use rustix::mm::{Advice, madvise};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
 
 use crate::lifetime::in_memory;
 use crate::page_cache::{self, WINDOW};
-use crate::region::{Region, page_size};
+use crate::region::page_size;
 
 /// Documentation/admin-guide/mm/pagemap.rst.
 const PRESENT: u64 = 1 << 63;
@@ -32,6 +33,8 @@ const GAP: u64 = 64;
 /// Pages that the kernel maps around a fault if they are cached (`fault_around_bytes`).
 const AROUND: usize = 16;
 const ENTRY: usize = 8;
+/// Maximum number of buffers of a write (`UIO_MAXIOV`).
+const MAX_VECTORS: usize = 1024;
 
 /// Pages of a file whose frames were read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,7 +48,8 @@ pub struct Frames {
     pub active: Option<u64>,
 }
 
-/// Reads the page frames of files.
+/// Reads the page frames of files, of several at a time: faulting, reading and unmapping them one by
+/// one takes longer.
 #[derive(Debug)]
 pub struct FrameReader {
     pagemap: File,
@@ -54,7 +58,25 @@ pub struct FrameReader {
     /// Receives the bytes copied from the pages.
     sink: File,
     generations: bool,
+    window: Window,
+    /// The mapped ranges, and the files that they belong to.
+    ranges: Vec<Range>,
+    found: Vec<Frames>,
+    /// The error since the last [`Self::take`].
+    failed: io::Result<()>,
     bytes: Vec<u8>,
+}
+
+/// A mapped range of a file.
+#[derive(Debug)]
+struct Range {
+    /// The first page in the window, and the number of pages.
+    first: usize,
+    pages: usize,
+    /// Cached pages according to cachestat(2); `None` on a kernel without it.
+    cached: Option<u64>,
+    /// The file's position in `found`.
+    file: usize,
 }
 
 impl FrameReader {
@@ -64,9 +86,18 @@ impl FrameReader {
     /// When the caller may not read them, or the kernel has none.
     pub fn open() -> io::Result<Self> {
         let (flags, counts) = (File::open("/proc/kpageflags")?, File::open("/proc/kpagecount")?);
-        let pagemap = File::open("/proc/self/pagemap")?;
-        let sink = in_memory("pagelab-frames")?;
-        Ok(Self { pagemap, flags, counts, sink, generations: has_generations(), bytes: Vec::new() })
+        Ok(Self {
+            pagemap: File::open("/proc/self/pagemap")?,
+            flags,
+            counts,
+            sink: in_memory("pagelab-frames")?,
+            generations: has_generations(),
+            window: Window::new((WINDOW / page_size() as u64) as usize)?,
+            ranges: Vec::new(),
+            found: Vec::new(),
+            failed: Ok(()),
+            bytes: Vec::new(),
+        })
     }
 
     /// Reads the frames of the cached pages in the first `bytes` bytes of `file`.
@@ -74,88 +105,244 @@ impl FrameReader {
     /// # Errors
     /// When the file cannot be mapped.
     pub fn look(&mut self, file: &File, bytes: u64) -> io::Result<Frames> {
-        let mut found = Frames { active: (!self.generations).then_some(0), ..Frames::default() };
+        self.add(file, bytes, None)?;
+        Ok(self.take()?[0])
+    }
+
+    /// Adds a file, of which [`Self::take`] returns the cached pages in the first `bytes` bytes.
+    /// `cached` is their number, if known from cachestat(2).
+    ///
+    /// # Errors
+    /// When the file cannot be mapped.
+    pub fn add(&mut self, file: &File, bytes: u64, cached: Option<u64>) -> io::Result<()> {
+        let number = self.found.len();
+        self.found.push(Frames { active: (!self.generations).then_some(0), ..Frames::default() });
+        self.map_file(file, bytes, cached, number).inspect_err(|_| {
+            self.found.pop();
+            self.ranges.retain(|range| range.file != number);
+        })
+    }
+
+    fn map_file(&mut self, file: &File, bytes: u64, known: Option<u64>, number: usize) -> io::Result<()> {
         let mut from = 0;
         while from < bytes {
             let here = (bytes - from).min(WINDOW);
             // Skip ranges without cached pages; without cachestat(2), check every page.
-            let cached = page_cache::in_range(file, from, here).ok();
+            let cached = match known {
+                Some(_) if here == bytes => known,
+                _ => page_cache::in_range(file, from, here).ok(),
+            };
             if cached != Some(0) {
-                self.look_at(&Region::part_to_end(file, from, here)?, cached, &mut found)?;
+                if !self.window.has_room(here) {
+                    self.read_frames();
+                }
+                let (first, pages) = self.window.map(file, from, here)?;
+                self.ranges.push(Range { first, pages, cached, file: number });
             }
             from += here;
         }
-        Ok(found)
+        Ok(())
     }
 
-    /// Reads the frames of a mapped range. `cached` is the number of cached pages from cachestat(2),
-    /// `None` on a kernel without it.
-    fn look_at(&mut self, region: &Region, cached: Option<u64>, found: &mut Frames) -> io::Result<()> {
-        advise(region, Advice::Random)?;
-        if cached == Some(region.pages() as u64) {
-            return self.look_at_run(region, 0, region.pages(), found);
-        }
-        let present = page_cache::resident(region).ok_or_else(io::Error::last_os_error)?;
-        let mut first = 0;
-        for run in present.chunk_by(|a, b| a & 1 == b & 1) {
-            if run[0] & 1 == 1 {
-                self.look_at_run(region, first, run.len(), found)?;
-            }
-            first += run.len();
+    /// Returns the frames of the files added since the last call, in their order.
+    ///
+    /// # Errors
+    /// When the kernel's files cannot be read.
+    pub fn take(&mut self) -> io::Result<Vec<Frames>> {
+        self.read_frames();
+        let found = std::mem::take(&mut self.found);
+        std::mem::replace(&mut self.failed, Ok(())).map(|()| found)
+    }
+
+    /// Reads the frames of the mapped ranges, and removes the ranges.
+    fn read_frames(&mut self) {
+        if !self.ranges.is_empty() && self.failed.is_ok() {
+            self.failed = self.read_ranges();
         }
         // A kernel with cachestat(2) is newer than 6.3.
-        if cached.is_none() { advise(region, Advice::Sequential) } else { Ok(()) }
+        self.window.clear(self.ranges.iter().any(|range| range.cached.is_none()));
+        self.ranges.clear();
     }
 
-    /// Maps a page, and reads it in if it has left the cache meanwhile. A page beyond the end of a
-    /// truncated file stays unmapped.
-    fn map(&self, region: &Region, page: usize) {
-        // SAFETY: the page is within the mapping; the kernel reads it, and fails if there is none.
-        unsafe {
-            let from = region.base().add(page * page_size()).cast();
-            libc::pwrite(self.sink.as_raw_fd(), from, 1, 0);
+    fn read_ranges(&mut self) -> io::Result<()> {
+        self.window.advise(Advice::Random)?;
+        let is_whole = |range: &Range| range.cached == Some(range.pages as u64);
+        let present = match self.ranges.iter().all(is_whole) {
+            true => vec![1; self.window.used],
+            false => self.window.resident()?,
+        };
+        let is_cached = |page: usize| present[page] & 1 == 1;
+        let base = self.window.first_page();
+        let mut starts = Vec::new();
+        for range in &self.ranges {
+            let mut before = false;
+            for page in range.first..range.first + range.pages {
+                let cached = is_cached(page);
+                if cached && (!before || (base + page).is_multiple_of(AROUND)) {
+                    starts.push(page);
+                }
+                before = cached;
+            }
         }
-    }
-
-    fn look_at_run(
-        &mut self,
-        region: &Region,
-        first: usize,
-        pages: usize,
-        found: &mut Frames,
-    ) -> io::Result<()> {
-        let page = region.base() as usize / page_size() + first;
-        (0..pages)
-            .filter(|at| *at == 0 || (page + at).is_multiple_of(AROUND))
-            .for_each(|at| self.map(region, first + at));
-        let mut frames = Vec::with_capacity(pages);
+        self.window.fault(&self.sink, &starts);
+        let mut frames = Vec::with_capacity(self.window.used);
         let mut absent = Vec::new();
-        for (at, entry) in entries(&self.pagemap, page as u64, pages, &mut self.bytes)?.enumerate() {
-            if is_present(entry) { frames.push(entry & FRAME) } else { absent.push(at) }
+        let mut mapped = entries(&self.pagemap, base as u64, self.window.used, &mut self.bytes)?;
+        for range in &self.ranges {
+            for (page, entry) in (range.first..).zip(mapped.by_ref().take(range.pages)) {
+                if is_present(entry) {
+                    frames.push((entry & FRAME, range.file));
+                } else if is_cached(page) {
+                    absent.push((page, range.file));
+                }
+            }
         }
-        for at in absent {
-            self.map(region, first + at);
-            let mut found = entries(&self.pagemap, (page + at) as u64, 1, &mut self.bytes)?;
-            frames.extend(found.find(|&entry| is_present(entry)).map(|entry| entry & FRAME));
+        drop(mapped);
+        for (page, file) in absent {
+            self.window.fault(&self.sink, &[page]);
+            let mut entry = entries(&self.pagemap, (base + page) as u64, 1, &mut self.bytes)?;
+            frames.extend(entry.find(|&entry| is_present(entry)).map(|entry| (entry & FRAME, file)));
         }
         frames.sort_unstable();
-        found.pages += frames.len() as u64;
-        for group in frames.chunk_by(|a, b| b - a < GAP) {
-            let (start, end) = (group[0], group[group.len() - 1]);
-            let length = (end - start + 1) as usize;
-            let counts: Vec<u64> = entries(&self.counts, start, length, &mut self.bytes)?.collect();
+        self.count(&frames)
+    }
+
+    /// Adds the frames, in ascending order, each with the number of its file.
+    fn count(&mut self, frames: &[(u64, usize)]) -> io::Result<()> {
+        for group in frames.chunk_by(|a, b| b.0 - a.0 < GAP) {
+            let start = group[0].0;
+            let length = (group[group.len() - 1].0 - start + 1) as usize;
             let of = |frame: u64| (frame - start) as usize;
-            // One of the frame's mappings is this one.
-            let mapped = |frame: &&u64| counts.get(of(**frame)).is_some_and(|&count| count > 1);
-            found.mapped += group.iter().filter(mapped).count() as u64;
-            if let Some(active) = &mut found.active {
-                let flags: Vec<u64> = entries(&self.flags, start, length, &mut self.bytes)?.collect();
-                let is_active = |frame: &&u64| flags.get(of(**frame)).is_some_and(|bits| bits & ACTIVE != 0);
-                *active += group.iter().filter(is_active).count() as u64;
+            let counts: Vec<u64> = entries(&self.counts, start, length, &mut self.bytes)?.collect();
+            for &(frame, file) in group {
+                self.found[file].pages += 1;
+                // One of the frame's mappings is this one.
+                self.found[file].mapped += u64::from(counts.get(of(frame)).is_some_and(|&count| count > 1));
+            }
+            if self.generations {
+                continue;
+            }
+            let flags: Vec<u64> = entries(&self.flags, start, length, &mut self.bytes)?.collect();
+            for &(frame, file) in group {
+                let is_active = flags.get(of(frame)).is_some_and(|bits| bits & ACTIVE != 0);
+                self.found[file].active = self.found[file].active.map(|active| active + u64::from(is_active));
             }
         }
         Ok(())
     }
+}
+
+/// Reserved addresses, in which files are mapped one after the other.
+#[derive(Debug)]
+struct Window {
+    base: NonNull<u8>,
+    pages: usize,
+    /// The number of pages at the beginning that files occupy.
+    used: usize,
+}
+
+impl Window {
+    fn new(pages: usize) -> io::Result<Self> {
+        let base = reserve(ptr::null_mut(), pages, MapFlags::empty())?;
+        Ok(Self { base, pages, used: 0 })
+    }
+
+    fn has_room(&self, bytes: u64) -> bool {
+        bytes.div_ceil(page_size() as u64) <= (self.pages - self.used) as u64
+    }
+
+    /// Maps `bytes` bytes of `file` from `offset`, read-only; the last page may be partial. Returns
+    /// the first page in the window, and the number of pages.
+    fn map(&mut self, file: &File, offset: u64, bytes: u64) -> io::Result<(usize, usize)> {
+        let (first, pages) = (self.used, bytes.div_ceil(page_size() as u64) as usize);
+        assert!(pages <= self.pages - first, "{pages} pages from {first} on");
+        let (at, flags) = (self.address(first).cast(), MapFlags::SHARED | MapFlags::FIXED);
+        // SAFETY: the addresses are in the window and used by no file. Nobody reads them but the
+        // kernel, as another process may truncate the file meanwhile.
+        unsafe { mmap(at, pages * page_size(), ProtFlags::READ, flags, file, offset)? };
+        self.used += pages;
+        Ok((first, pages))
+    }
+
+    /// Maps the pages, and reads in those that have left the cache meanwhile. A page beyond the end
+    /// of a truncated file stays unmapped.
+    fn fault(&self, sink: &File, pages: &[usize]) {
+        let mut rest = pages;
+        while !rest.is_empty() {
+            let part = &rest[..rest.len().min(MAX_VECTORS)];
+            let vectors: Vec<libc::iovec> = part
+                .iter()
+                .map(|&page| libc::iovec { iov_base: self.address(page).cast(), iov_len: 1 })
+                .collect();
+            // SAFETY: the pages are in the window; the kernel reads a byte of each, and stops at
+            // one that it cannot read.
+            let written = unsafe { libc::pwritev(sink.as_raw_fd(), vectors.as_ptr(), part.len() as i32, 0) };
+            // Skip the page that stopped it.
+            let done = usize::try_from(written).unwrap_or(0);
+            rest = &rest[(done + usize::from(done < part.len()))..];
+        }
+    }
+
+    /// One byte per page in use; its lowest bit is set if the page is cached.
+    fn resident(&self) -> io::Result<Vec<u8>> {
+        let mut present = vec![0_u8; self.used];
+        // SAFETY: the range is in the window, and the vector has a byte for each of its pages.
+        match unsafe { libc::mincore(self.base.as_ptr().cast(), self.bytes(), present.as_mut_ptr()) } {
+            0 => Ok(present),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    fn advise(&self, advice: Advice) -> io::Result<()> {
+        // SAFETY: the range is in the window; neither advice changes its contents.
+        unsafe { madvise(self.base.as_ptr().cast(), self.bytes(), advice)? };
+        Ok(())
+    }
+
+    /// Removes the files.
+    fn clear(&mut self, is_old: bool) {
+        if self.used == 0 {
+            return;
+        }
+        if is_old {
+            let _ = self.advise(Advice::Sequential);
+        }
+        // On failure, the files stay mapped until the next one takes their place.
+        let _ = reserve(self.base.as_ptr().cast(), self.used, MapFlags::FIXED);
+        self.used = 0;
+    }
+
+    fn address(&self, page: usize) -> *mut u8 {
+        assert!(page < self.pages, "page {page} of {}", self.pages);
+        // SAFETY: the page is in the window.
+        unsafe { self.base.as_ptr().add(page * page_size()) }
+    }
+
+    fn first_page(&self) -> usize {
+        self.base.as_ptr().addr() / page_size()
+    }
+
+    fn bytes(&self) -> usize {
+        self.used * page_size()
+    }
+}
+
+impl Drop for Window {
+    fn drop(&mut self) {
+        // SAFETY: the range is the window, and nobody holds a reference into it.
+        let _ = unsafe { munmap(self.base.as_ptr().cast(), self.pages * page_size()) };
+    }
+}
+
+// SAFETY: the window belongs to its owner alone, whichever thread that is on.
+unsafe impl Send for Window {}
+
+/// Reserves addresses for `pages` pages, without memory.
+fn reserve(at: *mut libc::c_void, pages: usize, flags: MapFlags) -> io::Result<NonNull<u8>> {
+    let flags = flags | MapFlags::PRIVATE | MapFlags::NORESERVE;
+    // SAFETY: a new mapping at an address of the kernel's choice, or over pages of the window.
+    let base = unsafe { mmap_anonymous(at, pages * page_size(), ProtFlags::empty(), flags)? };
+    NonNull::new(base.cast()).ok_or_else(|| io::Error::other("mapped at address 0"))
 }
 
 fn is_present(entry: u64) -> bool {
@@ -179,12 +366,4 @@ fn entries<'a>(
     bytes.resize(bytes.len().max(count * ENTRY), 0);
     let read = file.read_at(&mut bytes[..count * ENTRY], first * ENTRY as u64)?;
     Ok(bytes[..read].as_chunks::<ENTRY>().0.iter().map(|entry| u64::from_ne_bytes(*entry)))
-}
-
-fn advise(region: &Region, advice: Advice) -> io::Result<()> {
-    // SAFETY: the range is the whole mapping; neither advice changes its contents.
-    unsafe {
-        madvise(region.base().cast(), region.pages() * page_size(), advice)?;
-    }
-    Ok(())
 }

@@ -8,6 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use pagelab_counters::views::files::{Bytes, Looked, Reason};
 use rustix::fs::{FsWord, fstatfs};
 
+use super::MAX_THREADS;
 use crate::page_cache::{self, Cached};
 use crate::page_frames::FrameReader;
 use crate::region::page_size;
@@ -63,23 +64,49 @@ const PSEUDO: [FsWord; 21] = [
     0x6573_5543,
 ];
 
+/// Maximum number of open files that wait: with all threads, half of the usual limit of 1,024.
+const MAX_WAITING: usize = 512 / MAX_THREADS;
+
 /// Queries the kernel for the cached pages of files, once per file.
 pub struct Asker<'a> {
-    pub frames: Option<FrameReader>,
+    /// All threads share one reader: threads that map files contend for the lock of the address
+    /// space.
+    pub frames: Option<&'a Mutex<FrameReader>>,
     pub seen: &'a Mutex<HashSet<(u64, u64)>>,
     /// Whether a file with one link may be found twice.
     pub all_names: bool,
     pub looked: Looked,
+    /// The files whose frames are read next, all at once.
+    waiting: Vec<Waiting>,
 }
 
-impl Asker<'_> {
+struct Waiting {
+    file: File,
+    length: u64,
+    /// Cached pages according to cachestat(2).
+    cached: Option<u64>,
+    directory: String,
+    name: String,
+    bytes: Bytes,
+}
+
+impl<'a> Asker<'a> {
+    pub fn new(
+        frames: Option<&'a Mutex<FrameReader>>,
+        seen: &'a Mutex<HashSet<(u64, u64)>>,
+        all_names: bool,
+        keep: usize,
+    ) -> Self {
+        Self { frames, seen, all_names, looked: Looked::new(keep), waiting: Vec::new() }
+    }
+
     /// Records a file or directory, and returns whether it is new.
     pub fn is_new(&self, device: u64, inode: u64) -> bool {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert((device, inode))
     }
 
     /// Adds an open file, unless it was found before.
-    pub fn ask(&mut self, file: &File, of: FileSystem, directory: &str, name: impl Fn() -> String) {
+    pub fn ask(&mut self, file: File, of: FileSystem, directory: &str, name: impl Fn() -> String) {
         let Ok(metadata) = file.metadata() else {
             return self.looked.leave_out(Reason::Vanished, name);
         };
@@ -100,7 +127,7 @@ impl Asker<'_> {
     /// Adds a file that was not found before.
     pub fn ask_new(
         &mut self,
-        file: &File,
+        file: File,
         length: u64,
         of: FileSystem,
         directory: &str,
@@ -110,32 +137,53 @@ impl Asker<'_> {
             _ if length == 0 => {
                 Some(Cached { pages: 0, dirty: Some(0), writeback: Some(0), recently_evicted: Some(0) })
             }
-            FileSystem::Cached => page_cache::of(file, length),
-            FileSystem::Overlay => page_cache::by_mincore(file, length),
+            FileSystem::Cached => page_cache::of(&file, length),
+            FileSystem::Overlay => page_cache::by_mincore(&file, length),
             FileSystem::Pseudo => None,
         };
         let Some(found) = found else { return self.looked.leave_out(Reason::Unknown, name) };
-        let bytes = self.bytes(file, length, of, &found);
-        self.looked.add(directory, &bytes, name);
+        let bytes = bytes(&found);
+        if self.frames.is_none() || of != FileSystem::Cached || found.pages == 0 {
+            return self.looked.add(directory, &bytes, name);
+        }
+        let cached = found.dirty.map(|_| found.pages);
+        let directory = directory.to_owned();
+        self.waiting.push(Waiting { file, length, cached, directory, name: name(), bytes });
+        if self.waiting.len() == MAX_WAITING {
+            self.finish();
+        }
     }
 
-    fn bytes(&mut self, file: &File, length: u64, of: FileSystem, found: &Cached) -> Bytes {
-        let bytes = |pages: u64| pages * page_size() as u64;
-        let (mut mapped, mut active) = (None, None);
-        if found.pages == 0 {
-            (mapped, active) = (Some(0), Some(0));
-        } else if let (Some(frames), FileSystem::Cached) = (&mut self.frames, of)
-            && let Ok(seen) = frames.look(file, length)
-        {
-            mapped = Some(seen.mapped);
-            active = seen.active;
-        }
-        Bytes {
-            cached: bytes(found.pages),
-            dirty: found.dirty.zip(found.writeback).map(|(dirty, writeback)| bytes(dirty + writeback)),
-            mapped: mapped.map(bytes),
-            active: active.map(bytes),
-            evicted: found.recently_evicted.map(bytes),
+    /// Reads the frames of the waiting files, and adds the files.
+    pub fn finish(&mut self) {
+        let Some(frames) = self.frames else { return };
+        let mut frames = frames.lock().unwrap_or_else(PoisonError::into_inner);
+        let add = |file: &Waiting| frames.add(&file.file, file.length, file.cached).is_ok();
+        let is_mapped: Vec<bool> = self.waiting.iter().map(add).collect();
+        let mut found = frames.take().unwrap_or_default().into_iter();
+        drop(frames);
+        for (Waiting { directory, name, mut bytes, .. }, is_mapped) in self.waiting.drain(..).zip(is_mapped) {
+            if let Some(found) = is_mapped.then(|| found.next()).flatten() {
+                bytes.mapped = Some(in_bytes(found.mapped));
+                bytes.active = found.active.map(in_bytes);
+            }
+            self.looked.add(&directory, &bytes, || name);
         }
     }
+}
+
+/// The bytes of a file whose frames were not read.
+fn bytes(found: &Cached) -> Bytes {
+    let none = (found.pages == 0).then_some(0);
+    Bytes {
+        cached: in_bytes(found.pages),
+        dirty: found.dirty.zip(found.writeback).map(|(dirty, writeback)| in_bytes(dirty + writeback)),
+        mapped: none,
+        active: none,
+        evicted: found.recently_evicted.map(in_bytes),
+    }
+}
+
+fn in_bytes(pages: u64) -> u64 {
+    pages * page_size() as u64
 }

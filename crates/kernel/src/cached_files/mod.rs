@@ -53,17 +53,12 @@ pub fn look(order: &Order) -> io::Result<Looked> {
         jobs.extend(processes::all().into_iter().map(Job::Process));
     }
     let (queue, seen) = (Queue::new(jobs), Mutex::default());
-    // Threads that map files contend for the lock of the address space: two take as long as one, and
-    // twice the CPU time.
-    let threads = match order.frames {
-        true => 1,
-        false => thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS),
-    };
+    let frames = order.frames.then(FrameReader::open).and_then(Result::ok).map(Mutex::new);
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
     let work = || {
-        let frames = order.frames.then(FrameReader::open).and_then(Result::ok);
-        let mut asker =
-            Asker { frames, seen: &seen, all_names: order.of_processes, looked: Looked::new(order.keep) };
+        let mut asker = Asker::new(frames.as_ref(), &seen, order.of_processes, order.keep);
         queue.work(&mut asker);
+        asker.finish();
         asker.looked
     };
     let parts: Vec<io::Result<Looked>> = thread::scope(|scope| {

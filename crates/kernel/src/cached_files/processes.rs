@@ -54,7 +54,7 @@ fn ask_link(link: &Path, asker: &mut Asker) {
     match open_with(CWD, link, OFlags::empty()) {
         Ok(file) => match FileSystem::of(&file) {
             FileSystem::Pseudo => {}
-            of => asker.ask_new(&file, found.len(), of, &directory, whole),
+            of => asker.ask_new(file, found.len(), of, &directory, whole),
         },
         Err(error) if error == Errno::NOENT => {}
         Err(_) => asker.looked.leave_out(Reason::UnreadableFile, whole),

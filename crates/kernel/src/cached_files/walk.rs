@@ -88,7 +88,7 @@ impl Queue {
                 for name in names {
                     let whole = || joined(&directory.path, name.to_bytes()).to_string_lossy().into_owned();
                     match open(&directory.directory, &name) {
-                        Ok(file) => asker.ask(&file, directory.of, &path, whole),
+                        Ok(file) => asker.ask(file, directory.of, &path, whole),
                         Err(error) => asker.looked.leave_out(reason(error), whole),
                     }
                 }
@@ -101,7 +101,10 @@ impl Queue {
                     _ => open(CWD, &path),
                 };
                 match opened {
-                    Ok(file) => asker.ask(&file, FileSystem::of(&file), &above, whole),
+                    Ok(file) => {
+                        let of = FileSystem::of(&file);
+                        asker.ask(file, of, &above, whole);
+                    }
                     Err(error) => asker.looked.leave_out(reason(error), whole),
                 }
             }

@@ -19,6 +19,7 @@ pub fn tests() -> Vec<Test> {
         cached_pages_are_those_that_were_read: DISK;
         the_tool_of_util_linux_agrees: DISK, FINCORE;
         mapped_pages_are_counted_and_looking_changes_nothing: DISK, FRAMES;
+        files_in_one_batch_get_their_own_frames: DISK, FRAMES;
     }
 }
 
@@ -97,4 +98,27 @@ fn mapped_pages_are_counted_and_looking_changes_nothing() {
     });
     let mapped = reader.look(&file, length).unwrap();
     assert_eq!((mapped.pages, mapped.mapped), (67, 10));
+}
+
+fn files_in_one_batch_get_their_own_frames() {
+    let files = [vec![], vec![0], every_third(), (0..PAGES).collect(), vec![PAGES - 1]]
+        .map(|pages| file_with(&pages));
+    let length = (PAGES * page_size()) as u64;
+    let region = Region::part(&files[3].1, 0, 1).unwrap();
+    // SAFETY: within the mapping of a file that nobody changes.
+    unsafe { region.base().read_volatile() };
+    let mut reader = FrameReader::open().unwrap();
+    let alone: Vec<Frames> = files.iter().map(|(_, file)| reader.look(file, length).unwrap()).collect();
+    assert_eq!(alone.iter().map(|found| found.pages).collect::<Vec<_>>(), [0, 1, 67, PAGES as u64, 1]);
+    // One page faults in with its neighbours, as far as they are cached.
+    assert!((1..=16).contains(&alone[3].mapped), "{alone:?}");
+    for (at, (_, file)) in files.iter().enumerate() {
+        reader.add(file, length, None).unwrap();
+        if at == 2 {
+            let unreadable = File::options().write(true).open(files[3].0.path().join("file")).unwrap();
+            assert!(reader.add(&unreadable, length, None).is_err());
+        }
+    }
+    assert_eq!(reader.take().unwrap(), alone);
+    assert_eq!(reader.take().unwrap(), []);
 }
