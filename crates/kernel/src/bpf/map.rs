@@ -25,8 +25,7 @@ pub(super) enum Full {
     Evicts = 9,
 }
 
-/// A per-CPU hash map from `K` words of four bytes to `V` words of eight, which refuses new keys
-/// when full.
+/// A per-CPU map from `K` words of four bytes to `V` words of eight.
 #[derive(Debug)]
 pub(super) struct MapOfProcessors<const K: usize, const V: usize> {
     map: Map<K, V>,
@@ -37,16 +36,27 @@ pub(super) struct MapOfProcessors<const K: usize, const V: usize> {
 const ARRAY: u32 = 2;
 /// `BPF_MAP_TYPE_PERCPU_HASH`.
 const OF_PROCESSORS: u32 = 5;
+/// `BPF_MAP_TYPE_PERCPU_ARRAY`.
+const ARRAY_OF_PROCESSORS: u32 = 6;
 
 impl<const K: usize, const V: usize> MapOfProcessors<K, V> {
-    /// Creates a map of at most `entries` keys.
+    /// Creates a hash map of at most `entries` keys. It refuses new keys when full.
     pub(super) fn new(entries: u32) -> Result<Self, TraceError> {
+        Self::of_kind(OF_PROCESSORS, entries)
+    }
+
+    /// Creates an array of `entries` values of zeros, whose keys are their numbers.
+    pub(super) fn array(entries: u32) -> Result<Self, TraceError> {
+        Self::of_kind(ARRAY_OF_PROCESSORS, entries)
+    }
+
+    fn of_kind(kind: u32, entries: u32) -> Result<Self, TraceError> {
         let possible = std::fs::read_to_string("/sys/devices/system/cpu/possible").unwrap_or_default();
         // The kernel writes one value per possible CPU, so the number must not be too small.
         let processors = pagelab_procfs::list(&possible).last().map(|last| last + 1).ok_or_else(|| {
             TraceError::refused("a BPF map", io::Error::other("the number of CPUs is unknown"))
         })?;
-        Ok(Self { map: Map::of_kind(OF_PROCESSORS, entries)?, processors })
+        Ok(Self { map: Map::of_kind(kind, entries)?, processors })
     }
 
     /// Its file descriptor, for a program.

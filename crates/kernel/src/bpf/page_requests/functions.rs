@@ -135,14 +135,14 @@ impl Maker<'_> {
         let mut program = Assembler::default();
         self.fault_key(&mut program);
         program.load(R8, R7, self.layout.page_of_fault).copy(R9, R8).add_value(R9, 1);
-        program.call(CURRENT).store_word(FRAME, THREAD, R0);
+        self.thread(&mut program);
         self.note_wait(&mut program, 1);
         self.on("filemap_fault", When::Entered, program)
     }
 
     fn fault_ends(&self) -> Result<Program, TraceError> {
         let mut program = Assembler::default();
-        program.call(CURRENT).store_word(FRAME, THREAD, R0);
+        self.thread(&mut program);
         program.ask(MAP_DELETE, self.maps.waiting.number(), THREAD);
         self.on("filemap_fault", When::Left, program)
     }

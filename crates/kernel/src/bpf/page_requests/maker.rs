@@ -8,7 +8,7 @@ use super::super::assembler::*;
 use super::super::btf::Btf;
 use super::super::program::{Program, Tracepoint};
 use super::channel::{Channel, Kind, RECORD_WORDS};
-use super::maps::{AHEAD, DIRTIED, GROUPS, HITS, MISSES, Maps, WASTED, WORDS};
+use super::maps::{AHEAD, DIRTIED, GROUPS, HITS, MISSES, Maps, THREADS, WASTED, WORDS};
 use super::names::{BYTES, LEVELS};
 use crate::region::page_size;
 
@@ -26,6 +26,8 @@ pub(super) const WHO: i16 = -72;
 pub(super) const NEW: i16 = WHO - 8 * WORDS as i16;
 /// The thread; the pages that it waits for: device, in-fault flag, inode, first, end.
 pub(super) const THREAD: i16 = -128;
+/// The thread's place in `requests` and `faults`.
+pub(super) const SLOT: i16 = THREAD + 4;
 pub(super) const WAIT: i16 = -160;
 pub(super) const WAITED_FIRST: i16 = -168;
 pub(super) const WAITED_END: i16 = -176;
@@ -181,7 +183,7 @@ impl Maker<'_> {
     pub(super) fn who(&self, program: &mut Assembler) {
         let l = &self.layout;
         match self.by {
-            By::Machine => program.store_value(FRAME, WHO, 0).store_value(FRAME, WHO + 8, 0),
+            By::Machine => program,
             By::Process => {
                 program.call(CURRENT).shift_right_by(R0, 32);
                 program.store_value(FRAME, WHO, 0).store(FRAME, WHO + 8, R0)
@@ -203,6 +205,12 @@ impl Maker<'_> {
         program.store(FRAME, TEMPORARY, R2).set(R0, 0).store_word(FRAME, ZERO, R0);
         program.ask(MAP_LOOKUP, self.maps.lost.number(), ZERO).jump_if(R0, If::Equal, 0, "end");
         program.load(R2, FRAME, at(TEMPORARY)).atomic_add(R0, 0, R2);
+    }
+
+    /// Stores the current thread, and its place in `requests` and `faults`.
+    pub(super) fn thread(&self, program: &mut Assembler) {
+        program.call(CURRENT).store_word(FRAME, THREAD, R0);
+        program.and_value(R0, THREADS as i32 - 1).store_word(FRAME, SLOT, R0);
     }
 
     /// Stores the number of the key's file in `groups`. Clobbers R1.
@@ -285,15 +293,21 @@ impl Maker<'_> {
 
     /// Adds the numbers on the frame to the words of the owner's value.
     pub(super) fn count(&self, program: &mut Assembler, sums: &[(i16, i16)]) {
-        let map = self.maps.owners.number();
-        program.ask(MAP_LOOKUP, map, WHO).jump_if(R0, If::Not, 0, "owner");
-        for word in 0..WORDS as i16 {
-            program.store_value(FRAME, NEW + word * 8, 0);
+        if self.by == By::Machine {
+            program.set(R0, 0).store_word(FRAME, ZERO, R0);
+            program.ask(MAP_LOOKUP, self.maps.machine.number(), ZERO).jump_if(R0, If::Equal, 0, "end");
+        } else {
+            let map = self.maps.owners.number();
+            program.ask(MAP_LOOKUP, map, WHO).jump_if(R0, If::Not, 0, "owner");
+            for word in 0..WORDS as i16 {
+                program.store_value(FRAME, NEW + word * 8, 0);
+            }
+            program.put_if_absent(map, WHO, NEW).ask(MAP_LOOKUP, map, WHO).jump_if(R0, If::Not, 0, "owner");
+            program.load(R2, FRAME, at(sums[0].1));
+            self.lose(program);
+            program.jump("end").label("owner");
         }
-        program.put_if_absent(map, WHO, NEW).ask(MAP_LOOKUP, map, WHO).jump_if(R0, If::Not, 0, "owner");
-        program.load(R2, FRAME, at(sums[0].1));
-        self.lose(program);
-        program.jump("end").label("owner").copy(R7, R0);
+        program.copy(R7, R0);
         for ((word, sum), over) in sums.iter().zip(["first", "second", "third"]) {
             program.load(R1, FRAME, at(*sum)).jump_if(R1, If::Equal, 0, over);
             program.atomic_add(R7, *word, R1).label(over);
@@ -395,7 +409,7 @@ impl Maker<'_> {
         if wait != Wait::Read {
             program.set(R8, 0).set(R9, 0);
         }
-        program.call(CURRENT).store_word(FRAME, THREAD, R0);
+        self.thread(program);
         program.ask(MAP_LOOKUP, self.maps.waiting.number(), THREAD).jump_if(R0, If::Equal, 0, "new");
         self.same_file(program, "new");
         if wait == Wait::Unless {
@@ -429,7 +443,7 @@ impl Maker<'_> {
         let mut program = Assembler::default();
         self.folio_of(&mut program, point)?;
         program.store_value(FRAME, COUNTED_FIRST, 0).store_value(FRAME, COUNTED_END, 0);
-        program.call(CURRENT).store_word(FRAME, THREAD, R0);
+        self.thread(&mut program);
         program.ask(MAP_LOOKUP, self.maps.waiting.number(), THREAD).jump_if(R0, If::Equal, 0, "not read");
         self.same_file(&mut program, "not read");
         program.load(R1, R0, (16, 8)).store(FRAME, WAITED_FIRST, R1);

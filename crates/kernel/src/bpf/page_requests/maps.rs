@@ -1,5 +1,7 @@
 //! The BPF maps that the programs and pagelab share.
 
+use pagelab_counters::views::cachestat::By;
+
 use super::super::TraceError;
 use super::super::map::{Full, Map, MapOfProcessors};
 use super::names::NAME_WORDS;
@@ -10,6 +12,8 @@ pub(super) const UNASKED: u32 = 1 << 17;
 pub(super) const GROUPS: u32 = 1 << 14;
 /// Maximum number of threads that wait for pages or read ahead.
 pub(super) const WAITING: u32 = 1 << 14;
+/// Number of places for the last requests of threads, a power of two.
+pub(super) const THREADS: u32 = 1 << 15;
 /// Maximum number of owners.
 pub(super) const OWNERS: u32 = 1 << 14;
 /// Maximum number of new owners between two samples that get a name.
@@ -37,9 +41,13 @@ pub(super) struct Maps {
     /// By thread: the device and an in-fault flag in one word, the inode, the first page that it
     /// waits for, and the end of the range (exclusive).
     pub(super) waiting: Map<1, 4>,
-    /// By thread: its last request, and in `faults` its last fault; see `tracepoints.rs`.
-    pub(super) requests: Map<1, 6>,
-    pub(super) faults: Map<1, 6>,
+    /// By the low bits of the thread: its last request, and in `faults` its last fault; see
+    /// `tracepoints.rs`. Two threads with the same low bits share a place, so a large read of one
+    /// may be counted twice while the other reads.
+    pub(super) requests: Map<1, 7>,
+    pub(super) faults: Map<1, 7>,
+    /// The whole machine. The kernel inlines the lookup in an array.
+    pub(super) machine: MapOfProcessors<1, WORDS>,
     /// By device, padding and inode, or by the number of a process or cgroup.
     pub(super) owners: MapOfProcessors<4, WORDS>,
     /// Names of new owners, by the same key.
@@ -57,8 +65,9 @@ impl Maps {
             unasked: Map::new(Full::Refuses, UNASKED)?,
             groups: Map::array(GROUPS)?,
             waiting: Map::new(Full::Evicts, WAITING)?,
-            requests: Map::new(Full::Evicts, WAITING)?,
-            faults: Map::new(Full::Evicts, WAITING)?,
+            requests: Map::array(THREADS)?,
+            faults: Map::array(THREADS)?,
+            machine: MapOfProcessors::array(1)?,
             owners: MapOfProcessors::new(OWNERS)?,
             names: Map::new(Full::Evicts, NAMED)?,
             blank: Map::new(Full::Refuses, 1)?,
@@ -67,5 +76,16 @@ impl Maps {
         new.blank.put([0], [0; NAME_WORDS]);
         new.lost.put([0], [0]);
         Ok(new)
+    }
+
+    /// The owners, and their counts.
+    pub(super) fn counts(&self, by: By) -> Vec<([u32; 4], [u64; WORDS])> {
+        match by {
+            By::Machine => self.machine.sum([0]).map(|counts| ([0; 4], counts)).into_iter().collect(),
+            _ => {
+                let keys = self.owners.keys().into_iter();
+                keys.filter_map(|key| self.owners.sum(key).map(|counts| (key, counts))).collect()
+            }
+        }
     }
 }

@@ -83,10 +83,9 @@ impl PageRequests {
     pub fn sample(&mut self) -> Requests {
         self.names.update(self.by, &self.maps.names);
         let mut owners = Vec::new();
-        let keys = self.maps.owners.keys();
-        let is_crowded = keys.len() > OWNERS as usize / 2;
-        for key in keys {
-            let Some(now) = self.maps.owners.sum(key) else { continue };
+        let counts = self.maps.counts(self.by);
+        let is_crowded = counts.len() > OWNERS as usize / 2;
+        for (key, now) in counts {
             let before = self.before.insert(key, now).unwrap_or_default();
             if now != before {
                 // A correction may lower a count that an earlier sample reported.

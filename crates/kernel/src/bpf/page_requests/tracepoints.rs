@@ -19,7 +19,7 @@ use super::maps::{HITS, MISSES};
 const BATCH: i32 = 32;
 
 /// The words of a thread's last request, as byte offsets: device and padding, inode, first
-/// remaining page, last page as requested, 1 if it had to wait, end.
+/// remaining page, last page as requested, 1 if it had to wait, end, thread.
 const REST: usize = 16;
 const LAST: usize = 24;
 const COLD: usize = 32;
@@ -27,15 +27,15 @@ const REQUEST_END: usize = 40;
 
 /// The words of a thread's last fault: device and number of continuations, inode, first page and
 /// end of the range around it, page of a fault (plus 1), hits of a range that equals the previous
-/// one.
+/// one, thread.
 const CONTINUED: usize = 4;
 const AROUND: usize = 16;
 const AROUND_END: usize = 24;
 const FAULT: usize = 32;
 const AGAIN: usize = 40;
 
-/// A new state of either kind.
-const STATE: i16 = -288;
+/// The thread, in both.
+const OF_THREAD: usize = 48;
 /// Whether the range equals the previous one ([`REPEATED`]) and continues it ([`CONTINUES`]), and
 /// the number of its pages that were already counted.
 const SAME: i16 = -296;
@@ -77,19 +77,28 @@ impl Maker<'_> {
         point.run(program)
     }
 
-    /// Stores a new state of the key's file in `map`; its last four words are these registers, or
-    /// 0.
-    fn new_state(&self, program: &mut Assembler, map: i32, words: [Option<Register>; 4]) {
-        program.load(R1, FRAME, (KEY as usize, 4)).store(FRAME, STATE, R1);
-        program.load(R1, FRAME, at(KEY + 8)).store(FRAME, STATE + 8, R1);
+    /// Sets R0 to the current thread's place in `map`. Jumps to `other` unless it holds a state of
+    /// this thread and of the key's file. Clobbers R1 to R5.
+    fn last(&self, program: &mut Assembler, map: i32, other: &'static str) {
+        program.ask(MAP_LOOKUP, map, SLOT).jump_if(R0, If::Equal, 0, "end");
+        program.load(R1, R0, (OF_THREAD, 4)).load(R2, FRAME, (THREAD as usize, 4));
+        program.jump_if_both(R1, If::Not, R2, other);
+        self.same_file(program, other);
+    }
+
+    /// Stores a new state of the key's file in the place in R0. Its words from the third on are
+    /// these registers, or 0. Clobbers R1.
+    fn new_state(&self, program: &mut Assembler, words: [Option<Register>; 4]) {
+        program.load(R1, FRAME, (KEY as usize, 4)).store(R0, 0, R1);
+        program.load(R1, FRAME, at(KEY + 8)).store(R0, 8, R1);
         for (n, word) in words.into_iter().enumerate() {
-            let place = STATE + 16 + 8 * n as i16;
+            let place = 16 + 8 * n as i16;
             match word {
-                Some(register) => program.store(FRAME, place, register),
-                None => program.store_value(FRAME, place, 0),
+                Some(register) => program.store(R0, place, register),
+                None => program.store_value(R0, place, 0),
             };
         }
-        program.copy(R3, FRAME).add_value(R3, STATE.into()).set(R4, ALWAYS).ask(MAP_UPDATE, map, THREAD);
+        program.load(R1, FRAME, (THREAD as usize, 4)).store(R0, OF_THREAD as i16, R1);
     }
 
     /// Stores the pages from R7 to R8 (exclusive) that are within the file whose inode is in R6.
@@ -104,9 +113,7 @@ impl Maker<'_> {
 
     /// Turns hits of the thread's last request into misses if their pages enter the cache only now.
     fn correct(&self, program: &mut Assembler) {
-        program.ask(MAP_LOOKUP, self.maps.requests.number(), THREAD);
-        program.jump_if(R0, If::Equal, 0, "not counted");
-        self.same_file(program, "not counted");
+        self.last(program, self.maps.requests.number(), "not counted");
         program.load(R1, R0, (REST, 8)).load(R2, FRAME, at(FIRST));
         program.jump_if_both(R1, If::AtLeast, R2, "from").copy(R1, R2).label("from");
         program.load(R2, R0, (REQUEST_END, 8)).load(R3, FRAME, at(END));
@@ -125,9 +132,8 @@ impl Maker<'_> {
         let (mut program, map) = (Assembler::default(), self.maps.requests.number());
         program.load(R7, R1, ARGUMENT[1]).load(R8, R1, ARGUMENT[2]).load(R1, R1, ARGUMENT[0]);
         self.file_key(&mut program);
-        program.call(CURRENT).store_word(FRAME, THREAD, R0).ask(MAP_LOOKUP, map, THREAD);
-        program.jump_if(R0, If::Equal, 0, "new");
-        self.same_file(&mut program, "new");
+        self.thread(&mut program);
+        self.last(&mut program, map, "new");
         program.load(R1, R0, (LAST, 8)).jump_if_both(R1, If::Not, R8, "new");
         program.load(R1, R0, (REST, 8)).jump_if_both(R1, If::AtLeast, R7, "new");
         // The rest of the request, unless the request would have had one batch.
@@ -140,18 +146,12 @@ impl Maker<'_> {
         // Count a large request in pieces.
         program.copy(R2, R7).add_value(R2, (MAX_WORDS - 1) * 64);
         program.jump_if_both(R2, If::AtLeast, R3, "whole").store(FRAME, END, R2).copy(R3, R2).label("whole");
-        program.copy(R8, R3).load(R9, FRAME, at(SAME)).jump_if(R0, If::Equal, 0, "first request");
-        // An update of the map takes several times as long as storing the words.
-        program.load(R1, FRAME, (KEY as usize, 4)).store(R0, 0, R1);
-        program.load(R1, FRAME, at(KEY + 8)).store(R0, 8, R1).store(R0, REST as i16, R7);
-        program.store(R0, LAST as i16, R9).store_value(R0, COLD as i16, 0);
-        program.store(R0, REQUEST_END as i16, R8).jump("stored").label("first request");
-        self.new_state(&mut program, map, [Some(R7), Some(R9), None, Some(R8)]);
-        program.label("stored");
+        program.copy(R8, R3).load(R9, FRAME, at(SAME));
+        self.new_state(&mut program, [Some(R7), Some(R9), None, Some(R8)]);
         self.take(&mut program, MAX_WORDS);
         self.hits(&mut program);
         program.load(R1, FRAME, at(WAITED_FOR)).load(R2, FRAME, at(READ_AHEAD)).add(R1, R2);
-        program.jump_if(R1, If::Equal, 0, "warm").ask(MAP_LOOKUP, map, THREAD);
+        program.jump_if(R1, If::Equal, 0, "warm").ask(MAP_LOOKUP, map, SLOT);
         program.jump_if(R0, If::Equal, 0, "warm").store_value(R0, COLD as i16, 1).label("warm");
         self.count_request(&mut program);
         run_at(self.btf, "mm_filemap_get_pages", program)
@@ -164,9 +164,8 @@ impl Maker<'_> {
         program.load(R7, R1, ARGUMENT[1]).load(R1, R1, ARGUMENT[0]);
         self.file_key(&mut program);
         program.store_value(FRAME, WAITED_FOR, 0).store_value(FRAME, READ_AHEAD, 0);
-        program.call(CURRENT).store_word(FRAME, THREAD, R0).ask(MAP_LOOKUP, faults, THREAD);
-        program.jump_if(R0, If::Equal, 0, "new");
-        self.same_file(&mut program, "new");
+        self.thread(&mut program);
+        self.last(&mut program, faults, "new");
         // A retry of the fault after the wait.
         program.load(R1, R0, (FAULT, 8)).add_value(R1, -1).jump_if_both(R1, If::Equal, R7, "end");
         program.load(R1, R0, (AROUND, 8)).load(R2, R0, (AROUND_END, 8));
@@ -178,8 +177,9 @@ impl Maker<'_> {
         program.set(R1, 0).subtract(R1, R2).store(FRAME, PAGES, R1);
         program.store_value(FRAME, FIRST, 0).store_value(FRAME, END, 0).jump("count").label("new");
         program.copy(R8, R7).add_value(R8, 1);
-        self.new_state(&mut program, faults, [None, None, Some(R8), None]);
-        self.new_state(&mut program, requests, [Some(R7), None, None, Some(R8)]);
+        self.new_state(&mut program, [None, None, Some(R8), None]);
+        program.ask(MAP_LOOKUP, requests, SLOT).jump_if(R0, If::Equal, 0, "end");
+        self.new_state(&mut program, [Some(R7), None, None, Some(R8)]);
         program.store(FRAME, FIRST, R7).store(FRAME, END, R8);
         self.take(&mut program, MAX_WORDS_OF_FOLIO);
         self.hits(&mut program);
@@ -197,9 +197,8 @@ impl Maker<'_> {
         self.file_key(&mut program);
         self.pages_in_file(&mut program);
         program.store_value(FRAME, SAME, 0).store_value(FRAME, BEFORE, 0);
-        program.call(CURRENT).store_word(FRAME, THREAD, R0).ask(MAP_LOOKUP, map, THREAD);
-        program.jump_if(R0, If::Equal, 0, "new");
-        self.same_file(&mut program, "new");
+        self.thread(&mut program);
+        self.last(&mut program, map, "new");
         program.load(R1, R0, (FAULT, 8)).jump_if(R1, If::Equal, 0, "no fault").add_value(R1, -1);
         program.jump_if_both(R1, If::Below, R7, "no fault").jump_if_both(R1, If::AtLeast, R8, "no fault");
         program.store_value(FRAME, BEFORE, 1).label("no fault");
@@ -212,7 +211,7 @@ impl Maker<'_> {
         program.load(R1, R0, (CONTINUED, 4)).add_value(R1, 1).copy(R2, R8).subtract(R2, R7);
         program.jump_if_both(R1, If::AtLeast, R2, "new").store_word(R0, CONTINUED as i16, R1);
         program.store_value(FRAME, SAME, CONTINUES).jump("continued").label("new");
-        self.new_state(&mut program, map, [Some(R7), Some(R8), None, None]);
+        self.new_state(&mut program, [Some(R7), Some(R8), None, None]);
         program.label("continued");
         self.take(&mut program, MAX_WORDS_OF_FOLIO);
         self.hits(&mut program);
@@ -220,7 +219,7 @@ impl Maker<'_> {
         program.load(R2, FRAME, at(SAME)).jump_if(R2, If::Equal, 0, "another");
         program.jump_if(R2, If::Equal, REPEATED, "repeated").store_value(FRAME, PAGES, 0);
         program.store_value(FRAME, FIRST, 0).store_value(FRAME, END, 0).jump("another").label("repeated");
-        program.ask(MAP_LOOKUP, map, THREAD).jump_if(R0, If::Equal, 0, "another");
+        program.ask(MAP_LOOKUP, map, SLOT).jump_if(R0, If::Equal, 0, "another");
         program.load(R1, FRAME, at(PAGES)).store(R0, AGAIN as i16, R1).label("another");
         self.count_request(&mut program);
         run_at(self.btf, "mm_filemap_map_pages", program)
