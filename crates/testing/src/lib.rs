@@ -28,6 +28,8 @@ mod needs;
 pub mod random;
 
 use std::process::ExitCode;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 
@@ -35,6 +37,14 @@ pub use needs::{
     ALONE, ARM64, CC, CGROUP_1, CHROMIUM, KERNELS, LIMITS, Lack, Need, PRELOAD, PROMETHEUS, QEMU, QEMU_USER,
     READERS, ROOT, STRACE, THP, TMPFS, USERFAULT, arm64, chromium, kernels, prometheus, reader,
 };
+
+/// The number of slow tests that are named after a run.
+const SLOWEST: usize = 20;
+/// A test that takes less is not slow.
+const SLOW: Duration = Duration::from_secs(5);
+
+/// How long each slow test took.
+static TOOK: Mutex<Vec<(Duration, &str)>> = Mutex::new(Vec::new());
 
 /// The variable with the needs, separated by commas, whose lack is a failure.
 pub const REQUIRE: &str = "PAGELAB_TEST_REQUIRE";
@@ -102,6 +112,11 @@ fn perform(tests: Vec<Test>, mut arguments: Arguments) -> ExitCode {
         failed
     };
     let failed = [run(parallel), run(alone)];
+    let mut took = TOOK.lock().unwrap_or_else(PoisonError::into_inner);
+    took.sort_unstable_by(|a, b| b.cmp(a));
+    for (time, name) in took.iter().take(SLOWEST) {
+        println!("{:6.1} s {name}", time.as_secs_f64());
+    }
     if failed.contains(&true) { ExitCode::from(101) } else { ExitCode::SUCCESS }
 }
 
@@ -110,14 +125,14 @@ fn trial(test: Test, required: Vec<String>, asked: bool) -> Trial {
     if asked {
         let lacking = Need::lack(test.needs).is_some();
         let performed = move || {
-            (test.perform)();
+            timed(&test);
             Ok(())
         };
         return Trial::test(test.name, performed).with_ignored_flag(lacking);
     }
     Trial::ignorable_test(test.name, move || match Need::lack(test.needs) {
         None => {
-            (test.perform)();
+            timed(&test);
             Ok(Completion::Completed)
         }
         Some(lack) if required.iter().any(|name| name == lack.name) => {
@@ -125,4 +140,14 @@ fn trial(test: Test, required: Vec<String>, asked: bool) -> Trial {
         }
         Some(lack) => Ok(Completion::ignored_with(lack)),
     })
+}
+
+/// Performs a test, and notes its time if it is slow.
+fn timed(test: &Test) {
+    let begun = Instant::now();
+    (test.perform)();
+    let took = begun.elapsed();
+    if took >= SLOW {
+        TOOK.lock().unwrap_or_else(PoisonError::into_inner).push((took, test.name));
+    }
 }
