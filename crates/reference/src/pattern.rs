@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use crate::patterns::Generator;
+use crate::patterns::phases::Phase;
 use crate::progress::{Progress, Stopped, unwatched};
 use crate::room::can_be_had;
 use crate::stream::Stream;
@@ -32,6 +33,8 @@ pub enum Pattern {
     /// A working set of this share of the region that moves through it once.
     /// See [`patterns::simple::drift`].
     Drift(f64),
+    /// Other patterns one after the other. See [`patterns::phases::phases`].
+    Phases(Vec<Phase>),
     /// A recorded trace of page numbers. See [`trace`].
     Trace(PathBuf),
 }
@@ -89,6 +92,10 @@ impl Pattern {
             (
                 "drift[:SHARE]",
                 "uniform within a window of SHARE of the region (default 0.25) that moves through it once",
+            ),
+            (
+                "phases:P+P…",
+                "patterns one after the other; P is PATTERN[@FROM-TO][xWEIGHT], with percents of the region",
             ),
             (
                 "trace:FILE",
@@ -166,7 +173,19 @@ impl Pattern {
         if !can_be_had(bytes) {
             return Err(PatternError::Memory(bytes));
         }
-        let generator: Generator = match self {
+        let generator = self.generator(region, references, seed, progress)?;
+        Ok(Blocks { pages: region, left: references, generator, block: Vec::new() })
+    }
+
+    /// The generator of a stream of `references` references, at least one, over `region` pages.
+    pub(crate) fn generator(
+        &self,
+        region: u32,
+        references: u64,
+        seed: u64,
+        progress: Progress,
+    ) -> Result<Generator, PatternError> {
+        Ok(match self {
             Self::SmoothSin => patterns::sine::smooth_sin(region, references),
             Self::SmoothSinTail => patterns::sine::smooth_sin_tail(region, references),
             Self::SmoothSinRandom => patterns::sine::smooth_sin_random(region, references, seed, progress)?,
@@ -174,9 +193,9 @@ impl Pattern {
             Self::Uniform => patterns::simple::uniform(region, seed),
             Self::Zipf(exponent) => patterns::zipf::zipf(region, *exponent, seed, progress)?,
             Self::Drift(share) => patterns::simple::drift(region, references, *share, seed),
+            Self::Phases(list) => patterns::phases::phases(list, region, references, seed, progress)?,
             Self::Trace(path) => patterns::recorded::recorded(path, region)?,
-        };
-        Ok(Blocks { pages: region, left: references, generator, block: Vec::new() })
+        })
     }
 
     /// The most bytes that making the stream takes, beside the block that is made.
@@ -187,6 +206,7 @@ impl Pattern {
             Self::SmoothSinRandom => (8 + 4 + 4, 4, 0),
             Self::Zipf(_) => (4 + 8 + 4, 0, 0),
             Self::Linear | Self::Uniform | Self::Drift(_) => (0, 0, 0),
+            Self::Phases(list) => return patterns::phases::memory(list, pages, references),
             // Of a trace that cannot be read twice the references are kept, in a list that doubles.
             Self::Trace(path) => {
                 let again = std::fs::metadata(path).is_ok_and(|found| found.is_file());
@@ -268,6 +288,13 @@ impl fmt::Display for Pattern {
             Self::Zipf(exponent) => write!(f, "zipf:{exponent}"),
             Self::Drift(share) if *share == DEFAULT_DRIFT => f.write_str("drift"),
             Self::Drift(share) => write!(f, "drift:{share}"),
+            Self::Phases(list) => {
+                f.write_str("phases:")?;
+                list.iter().enumerate().try_for_each(|(n, phase)| {
+                    f.write_str(if n == 0 { "" } else { "+" })?;
+                    phase.fmt(f)
+                })
+            }
             Self::Trace(path) => write!(f, "trace:{}", path.display()),
         }
     }
@@ -309,6 +336,10 @@ impl FromStr for Pattern {
                 };
                 Ok(Self::Drift(share))
             }
+            "phases" => {
+                let list = patterns::phases::parse(parameter.unwrap_or_default());
+                list.map(Self::Phases).map_err(|problem| wrong(&problem))
+            }
             "trace" => match parameter {
                 Some(path) if !path.is_empty() => Ok(Self::Trace(PathBuf::from(path))),
                 _ => Err(wrong("write trace:FILE")),
@@ -349,6 +380,7 @@ mod tests {
             "zipf:0.9",
             "drift",
             "drift:0.1",
+            "phases:zipf:0.9x3+linear@20-60+smooth-sin-random@0-50x2",
         ]
         .iter()
         .map(|t| t.parse().unwrap())

@@ -1,5 +1,6 @@
 //! The generators, one file for each family. Each function's documentation is its specification.
 
+pub mod phases;
 pub mod recorded;
 pub mod simple;
 pub mod sine;
