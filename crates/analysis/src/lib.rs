@@ -10,6 +10,7 @@ pub mod evictions;
 pub mod figure;
 pub mod finding;
 pub mod findings;
+pub mod fuzz;
 pub mod gate;
 pub mod history;
 pub mod knee;

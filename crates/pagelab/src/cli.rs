@@ -13,8 +13,8 @@ use pagelab_experiment::declaration::closest;
 
 use crate::commands::{
     bisect_run, cachestat, catalogue, clock, compare, completions, convert, doctor, explain, export, fixture,
-    gate, history, import, iostat, list, manual, memstat, mrc, need, policies, prstat, record, reduce,
-    reference, replay, report, reproduce, run, shadow, show, site, stat, top, trace, vmstat, wss,
+    fuzz_reclaim, gate, history, import, iostat, list, manual, memstat, mrc, need, policies, prstat, record,
+    reduce, reference, replay, report, reproduce, run, shadow, show, site, stat, top, trace, vmstat, wss,
 };
 use crate::context::Context;
 use crate::output;
@@ -166,7 +166,7 @@ const EXAMPLES: &str = "Examples:
 /// The commands by what they are for.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Measure", &["run", "need", "wss", "clock"]),
-    ("Compare and gate", &["compare", "gate", "history", "bisect-run", "reproduce"]),
+    ("Compare and gate", &["compare", "gate", "history", "bisect-run", "fuzz-reclaim", "reproduce"]),
     ("Traces and simulation", &["trace", "replay", "mrc", "reduce", "convert"]),
     (
         "Live views",
@@ -290,6 +290,8 @@ pub enum Command {
     Compare(compare::Arguments),
     /// Compare a program's exact counts, the kernel's included, with a baseline in a file
     Gate(gate::Arguments),
+    /// Find a load on which two kernels or models differ most
+    FuzzReclaim(fuzz_reclaim::Arguments),
     /// Show a metric over dates, kernels or revisions, with its change points
     History(history::Arguments),
     /// Draw runs: one self-contained HTML page
@@ -385,6 +387,7 @@ fn perform(command: Command, context: &Context) -> Result<ExitCode> {
         Command::Show(arguments) => show::run(&arguments, context),
         Command::Compare(arguments) => compare::run(&arguments, context),
         Command::Gate(arguments) => gate::run(&arguments, context),
+        Command::FuzzReclaim(arguments) => fuzz_reclaim::run(&arguments, context),
         Command::History(arguments) => history::run(&arguments, context),
         Command::Replay(arguments) => replay::run(&arguments, context),
         Command::Trace(arguments) => trace::run(&arguments, context),

@@ -7,6 +7,7 @@ pub mod comparisons;
 pub mod curves;
 pub mod exchange;
 pub mod findings;
+pub mod fuzz;
 pub mod gate;
 pub mod history;
 pub mod ladder;

@@ -11,6 +11,7 @@ pub mod doctor;
 pub mod explain;
 pub mod export;
 pub mod fixture;
+pub mod fuzz_reclaim;
 pub mod gate;
 pub mod history;
 pub mod import;

@@ -1,4 +1,5 @@
-//! `mapanon --evictions`: logs of a kernel and a model are complete and judged.
+//! `mapanon --evictions`: logs of a kernel and a model are complete and judged. `fuzz-reclaim`: a load
+//! on which two targets differ is found.
 
 use crate::common::{Lab, joined};
 use pagelab_testing::{KERNELS, LIMITS, Test, tests};
@@ -10,6 +11,8 @@ pub fn tests() -> Vec<Test> {
         the_log_of_this_kernel_is_complete: LIMITS;
         the_log_of_a_guest_is_complete: KERNELS;
         evictions_are_refused_where_they_cannot_be_seen;
+        a_load_on_which_two_models_differ_is_found_and_can_be_run_again;
+        a_fuzzer_refuses_what_it_cannot_compare;
     }
 }
 
@@ -78,4 +81,44 @@ fn evictions_are_refused_where_they_cannot_be_seen() {
     lab.refuses(&format!("{line} --writes 5%"), 2, &["--evictions", "--touch write"]);
     lab.refuses(&format!("{line} --on model:ws:1000"), 2, &["evictions", "use another policy"]);
     lab.refuses(&format!("{line} --thp always"), 2, &["base pages only"]);
+}
+
+fn a_load_on_which_two_models_differ_is_found_and_can_be_run_again() {
+    let lab = Lab::new();
+    let targets = "--on model:clock --on model:mru";
+    let line = format!("fuzz-reclaim {targets} --loads 20 --json");
+    let found = lab.json(&line)["fuzz"].clone();
+    // OPT has too few faults in some of them.
+    assert!((5..=20).contains(&found["loads"].as_u64().unwrap()) && found["failed"] == 0, "{found}");
+    let number = |name: &str| found[name].as_f64().unwrap();
+    assert!(number("difference").abs() >= 0.9 * number("largest_difference").abs());
+    assert!(number("difference").abs() > 0.5 && found["repeats_exactly"] == true, "{found}");
+    assert_eq!(lab.json(&line)["fuzz"], found, "the same loads");
+    // The load as it is printed has the same faults.
+    let load = found["load"].as_str().unwrap();
+    lab.ok(&format!("run {load} {targets} --html none"));
+    let [first, second] = ["@2", "@1"].map(|run| major_faults(&lab, run));
+    let [of_first, of_second, opt] =
+        ["first", "second", "opt"].map(|name| found["figures"][name].as_f64().unwrap());
+    assert_eq!((first / opt, second / opt), (of_first, of_second), "{found}");
+    let shown = lab.ok(&format!("fuzz-reclaim {targets} --loads 3"));
+    assert!(joined(&shown).contains("times OPT's major faults, and model:mru"), "{shown}");
+    assert!(shown.contains("\npagelab run mapanon --pages "), "{shown}");
+}
+
+/// The major faults of a run.
+fn major_faults(lab: &Lab, run: &str) -> f64 {
+    let shown = lab.json(&format!("show {run} --json"));
+    let findings = shown["result"]["findings"].as_array().unwrap();
+    let mut figures = findings.iter().filter_map(|finding| finding["figures"].as_array()).flatten();
+    figures.find(|figure| figure["name"] == "faults.major").unwrap()["value"].as_f64().unwrap()
+}
+
+fn a_fuzzer_refuses_what_it_cannot_compare() {
+    let lab = Lab::new();
+    lab.refuses("fuzz-reclaim --on model:lru", 2, &["give two targets"]);
+    lab.refuses("fuzz-reclaim --on model:lru --on model:no", 2, &["model:no"]);
+    let line = "fuzz-reclaim --on model:lru --on model:fifo --loads 3 --instructions";
+    lab.refuses(line, 3, &["a figure was missing"]);
+    lab.nothing_is_left("after fuzzing");
 }
