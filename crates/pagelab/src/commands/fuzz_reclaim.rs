@@ -21,6 +21,8 @@ use crate::progress::Work;
 const SHRINKING: f64 = 0.3;
 /// Failures in a row after which the search gives up.
 const MAX_FAILURES: u32 = 5;
+/// The longest name of a target in a sentence.
+const LONGEST: usize = 40;
 /// Repetitions of the found load on each target.
 const REPEAT: u32 = 2;
 
@@ -80,11 +82,11 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     };
     let [first, second] = fuzzer.targets.each_ref().map(ToString::to_string);
     if fuzzer.interrupt.requested() {
-        remark!("{}", answer([&first, &second], &found.pair, by));
+        remark!("{}", answer(in_a_sentence([&first, &second]), &found.pair, by));
         remark!("pagelab run {} --on {first} --on {second}", found.load);
         return Err(CommandError::Stopped.into());
     }
-    let is_same = is_same(&fuzzer.repeat(found, context)?);
+    let is_same = is_same(&fuzzer.repeat(found, context)?, found, by);
     if arguments.json {
         return print_json(
             "fuzz",
@@ -103,7 +105,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
             }),
         );
     }
-    sentences(&answer([&first, &second], &found.pair, by), "", "", &context.style);
+    sentences(&answer(in_a_sentence([&first, &second]), &found.pair, by), "", "", &context.style);
     say!("\npagelab run {} --on {first} --on {second}\n", found.load);
     let best = search.best().map_or(0.0, |best| best.pair.difference(by).abs());
     let text = format!(
@@ -130,11 +132,21 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Whether the repetitions of each run have the same faults.
-fn is_same(runs: &[Run]) -> bool {
-    runs.iter().all(|run| {
+/// The names of the targets, if they are short enough for a sentence.
+fn in_a_sentence(names: [&str; 2]) -> [&str; 2] {
+    if names.iter().all(|name| name.len() <= LONGEST) { names } else { ["The first target", "the second"] }
+}
+
+/// Whether all repetitions have the faults that were found, or the same faults in a search for
+/// instructions.
+fn is_same(runs: &[Run], found: &Found, by: By) -> bool {
+    runs.iter().zip([found.pair.first, found.pair.second]).all(|(run, figure)| {
         let faults = run.values(pagelab_experiment::metrics::FAULTS_MAJOR);
-        faults.len() > 1 && faults.windows(2).all(|pair| pair[0].total_cmp(&pair[1]).is_eq())
+        let wanted = match by {
+            By::Faults => figure * found.pair.opt as f64,
+            By::Instructions => faults.first().copied().unwrap_or(f64::NAN),
+        };
+        faults.len() > 1 && faults.iter().all(|faults| (faults - wanted).abs() < 0.5)
     })
 }
 
