@@ -1,11 +1,15 @@
-//! Writes the notebook's site into a folder: the runs' pages one by one, then the pages that cover
-//! all runs. The index comes last, so an interrupted update leaves the index of the older site.
+//! Writes the notebook's site into a folder: the runs' pages, drawn by several threads, then the pages
+//! that cover all runs. The index comes last, so an interrupted update leaves the index of the older site.
 
+use std::io;
+use std::panic::resume_unwind;
 use std::path::Path;
+use std::thread::{self, ScopedJoinHandle};
 
 use anyhow::Result;
+use pagelab_experiment::Run;
 use pagelab_notebook::{Entry, Notebook, Problem};
-use pagelab_report::site::{self, Site};
+use pagelab_report::site::{self, Page, Site};
 use pagelab_simulation::Watch as _;
 
 use crate::failure::CommandError;
@@ -14,6 +18,8 @@ use crate::watching::Watching;
 
 /// The file that lists the files that pagelab wrote.
 const LIST: &str = "pagelab-site.json";
+/// Maximum number of threads that draw pages. Twice as many runs are in memory.
+const MAX_THREADS: usize = 8;
 /// The share of the progress for the runs' pages.
 const PAGES_SHARE: f64 = 0.9;
 
@@ -81,35 +87,106 @@ fn fill(
     };
     Site::shared().iter().try_for_each(&mut put)?;
     let (mut runs, mut unreadable, mut missing) = (0, 0, Vec::new());
-    for (n, entry) in entries.iter().rev().enumerate() {
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
+    let newest_first: Vec<&Entry> = entries.iter().rev().collect();
+    let mut parts = newest_first.chunks(threads);
+    let mut load_next = || parts.next().map(|part| load(notebook, part)).transpose();
+    let (mut next, mut done) = (load_next()?, 0);
+    while let Some(loaded) = next {
         if watching.stopped() {
             return Err(CommandError::Stopped.into());
         }
-        match entry {
-            Entry::Readable(run) => match notebook.load_in_turn(run.id) {
-                Ok(whole) => {
-                    put(&site.add(whole, run.running as usize))?;
+        done += loaded.len();
+        let (pages, after) = draw(&site, &loaded, &mut load_next);
+        next = after?;
+        for (loaded, page) in loaded.into_iter().zip(pages) {
+            match (loaded, page) {
+                (Loaded::Run(run, running), Some(page)) => {
+                    put(&site.add(*run, running, page))?;
                     runs += 1;
                 }
-                Err(error) => {
-                    let Problem::Unreadable { why, .. } = &error.problem else { return Err(error.into()) };
-                    let header = &run.header;
-                    let (experiment, started) = (header.experiment.name(), &header.started);
-                    site.add_unreadable(run.id.0, &header.name, experiment, started, why);
-                    missing.push(Site::page_name(run.id.0, &header.name));
+                (Loaded::Unreadable { id, name, experiment, started, why, page }, _) => {
+                    site.add_unreadable(id, name, experiment, started, &why);
+                    missing.extend(page);
                     unreadable += 1;
                 }
-            },
-            Entry::Unreadable(run) => {
-                site.add_unreadable(run.id.0, &run.name, &run.experiment, &run.started, &run.why);
-                unreadable += 1;
+                (Loaded::Run(..), None) => unreachable!("every run has a page"),
             }
         }
-        watching.at(PAGES_SHARE * (n + 1) as f64 / entries.len() as f64);
+        watching.at(PAGES_SHARE * done as f64 / entries.len() as f64);
     }
     let limited = site.limited();
     let files = site.finish(|| watching.stopped()).ok_or(CommandError::Stopped)?;
     files.iter().try_for_each(&mut put)?;
     unwritten.extend(missing);
     Ok((Written { runs, unreadable, limited, ..written }, unwritten))
+}
+
+/// A run as read from the notebook.
+enum Loaded<'a> {
+    /// With the number of repetitions that a live pagelab is still writing.
+    Run(Box<Run>, usize),
+    Unreadable {
+        id: i64,
+        name: &'a str,
+        experiment: &'a str,
+        started: &'a str,
+        why: String,
+        /// The announced page, which is not written.
+        page: Option<String>,
+    },
+}
+
+fn load<'a>(notebook: &Notebook, part: &[&'a Entry]) -> Result<Vec<Loaded<'a>>> {
+    part.iter().map(|entry| load_one(notebook, entry)).collect()
+}
+
+fn load_one<'a>(notebook: &Notebook, entry: &'a Entry) -> Result<Loaded<'a>> {
+    let run = match entry {
+        Entry::Readable(run) => run,
+        Entry::Unreadable(run) => {
+            return Ok(Loaded::Unreadable {
+                id: run.id.0,
+                name: &run.name,
+                experiment: &run.experiment,
+                started: &run.started,
+                why: run.why.clone(),
+                page: None,
+            });
+        }
+    };
+    match notebook.load_in_turn(run.id) {
+        Ok(whole) => Ok(Loaded::Run(Box::new(whole), run.running as usize)),
+        Err(error) => {
+            let Problem::Unreadable { why, .. } = &error.problem else { return Err(error.into()) };
+            let header = &run.header;
+            Ok(Loaded::Unreadable {
+                id: run.id.0,
+                name: &header.name,
+                experiment: header.experiment.name(),
+                started: &header.started,
+                why: why.clone(),
+                page: Some(Site::page_name(run.id.0, &header.name)),
+            })
+        }
+    }
+}
+
+/// Draws the pages, each on a thread of its own where threads can be created, and calls `meanwhile`.
+fn draw<T>(site: &Site, loaded: &[Loaded], meanwhile: impl FnOnce() -> T) -> (Vec<Option<Page>>, T) {
+    thread::scope(|scope| {
+        let begin = |loaded| match loaded {
+            &Loaded::Run(ref run, _) => {
+                Some((run, thread::Builder::new().spawn_scoped(scope, || site.draw(run))))
+            }
+            Loaded::Unreadable { .. } => None,
+        };
+        let begun: Vec<_> = loaded.iter().map(begin).collect();
+        let result = meanwhile();
+        let end = |(run, worker): (&Run, io::Result<ScopedJoinHandle<'_, Page>>)| match worker {
+            Ok(worker) => worker.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            Err(_) => site.draw(run),
+        };
+        (begun.into_iter().map(|one| one.map(|(run, worker)| end((run, worker)))).collect(), result)
+    })
 }

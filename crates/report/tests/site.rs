@@ -71,7 +71,8 @@ fn site(runs: &[Run]) -> TempDir {
         |file: &pagelab_report::site::File| fs::write(folder.path().join(&file.name), &file.text).unwrap();
     Site::shared().iter().for_each(write);
     for run in runs.iter().rev() {
-        write(&site.add(run.clone(), 0));
+        let page = site.draw(run);
+        write(&site.add(run.clone(), 0, page));
     }
     site.finish(|| false).unwrap().iter().for_each(write);
     folder
@@ -382,7 +383,12 @@ proptest! {
             seen.metrics.push(Metric { name: text.clone(), unit: Unit::Count, better: Better::Lower, value: Some(1.0) });
         }
         let mut site = Site::new(runs.len(), false);
-        let mut files: Vec<_> = runs.iter().map(|run| site.add(run.clone(), 0)).collect();
+        let mut files: Vec<_> = runs.iter()
+            .map(|run| {
+                let page = site.draw(run);
+                site.add(run.clone(), 0, page)
+            })
+            .collect();
         site.add_unreadable(99, &text, &text, &text, &text);
         files.extend(site.finish(|| false).unwrap());
         for file in files {
@@ -421,7 +427,8 @@ fn a_large_page_names_the_charts_that_it_lacks() {
     }];
     let page = |runs: usize, full: bool| {
         let mut site = Site::new(runs, full);
-        let page = site.add(large.clone(), 0).text;
+        let page = site.draw(&large);
+        let page = site.add(large.clone(), 0, page).text;
         println!("of {runs} runs, full {full}: {} bytes", page.len());
         (page, site.limited())
     };

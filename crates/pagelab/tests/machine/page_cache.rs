@@ -135,12 +135,14 @@ fn a_cold_read_is_no_hit_and_a_warm_one_is() {
         sums
     };
     let [hits, misses, ahead] = counted();
+    println!("\nseen: misses of a cold read: {} of {PAGES}", misses + ahead);
     assert_eq!((hits, misses + ahead), (0, PAGES as u64));
     assert!(misses > 0);
     // A machine that is short of memory may evict some of them.
     let file = File::open(&path).unwrap();
     let kept = page_cache::of(&file, file.metadata().unwrap().len()).unwrap().pages;
     let [hits, misses, ahead] = counted();
+    println!("seen: hits of a read of cached pages: {hits} of {kept}");
     assert_eq!((hits, misses + ahead), (kept, PAGES as u64 - kept));
     child.kill().unwrap();
     child.wait().unwrap();
@@ -168,7 +170,8 @@ fn requests_are_counted_on_other_kernels() {
     for image in kernels() {
         let said = in_guest::perform(&image, 2, &tests);
         let passed = said.matches("1 passed").count();
-        said.lines().filter(|line| line.starts_with("load ")).for_each(|line| println!("{line}"));
+        println!("\nin a guest of {}:", image.file_name().unwrap().display());
+        said.lines().filter(|line| line.starts_with("seen: ")).for_each(|line| println!("{line}"));
         assert!(passed == tests.len() && !said.contains("1 ignored"), "{}: {said}", image.display());
     }
 }
@@ -348,7 +351,10 @@ fn a_shadow_of_the_kernel_has_its_misses() {
         let simulated = found["models"].as_array().unwrap();
         let simulated = simulated.iter().find(|model| model["memory_bytes"] == held).unwrap();
         let ratio = simulated["of_kernel_misses"].as_f64().unwrap();
-        println!("load {number}: {model} in {} MiB: {ratio:.3} of the kernel's misses", held >> 20);
+        let (size, ..) = LOADS[number];
+        println!(
+            "\nseen: misses of {model} over the kernel's, {size} MiB, load {number}: {ratio:.3} of 1.000"
+        );
         assert!((0.95..=1.05).contains(&ratio), "load {number}, {} MiB: {found}", held >> 20);
     }
 }

@@ -1,41 +1,61 @@
 //! The state of a page under construction: the number of its figures, the room left for more, and
 //! the headings that its index lists.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use maud::{Markup, html};
 use pagelab_analysis::figure::Plot;
 
 use super::plot;
 
+/// The figures of a page that is drawn several times, in order and without tables.
+pub(crate) type Drawn = Rc<RefCell<Vec<Markup>>>;
+
+/// The room for figures.
+#[derive(Clone)]
+pub(crate) struct Room {
+    /// Bytes of all figures together.
+    pub bytes: usize,
+    /// The figures drawn so far: another page with the same figures takes them from here.
+    pub drawn: Drawn,
+}
+
 /// A page in the making.
 #[derive(Default)]
 pub(super) struct Contents {
     figures: usize,
-    /// The bytes left for figures; none: no limit.
-    room: Option<usize>,
+    /// What is left for figures; none: no limit.
+    room: Option<Room>,
     left_out: usize,
     headings: Vec<(String, String)>,
 }
 
 impl Contents {
-    /// A page whose figures take at most `room` bytes together. With a limit they have no tables.
-    pub fn within(room: Option<usize>) -> Self {
+    /// A page whose figures have this room. With a limit they have no tables.
+    pub fn within(room: Option<Room>) -> Self {
         Self { room, ..Self::default() }
     }
 
     /// The plot as the page's next figure; empty if there is no room for it.
     pub fn plot(&mut self, plot: &Plot) -> Markup {
-        let Some(room) = self.room else {
+        let number = self.figures + self.left_out + 1;
+        let Some(room) = &mut self.room else {
             self.figures += 1;
-            return plot::figure(plot, self.figures, true);
+            return plot::figure(plot, number, true);
         };
-        let figure = plot::figure(plot, self.figures + 1, false);
-        let Some(rest) = room.checked_sub(figure.0.len()) else {
+        let mut drawn = room.drawn.borrow_mut();
+        if drawn.len() < number {
+            drawn.push(plot::figure(plot, number, false));
+        }
+        let figure = &drawn[number - 1];
+        let Some(rest) = room.bytes.checked_sub(figure.0.len()) else {
             self.left_out += 1;
             return Markup::default();
         };
-        self.room = Some(rest);
+        room.bytes = rest;
         self.figures += 1;
-        figure
+        figure.clone()
     }
 
     /// The sentence on charts and tables that the page lacks, with the command that draws them;

@@ -38,6 +38,7 @@ use pagelab_experiment::{Experiment, Run};
 
 pub use self::bars::Score;
 use self::contents::Contents;
+pub(crate) use self::contents::{Drawn, Room};
 pub(crate) use self::plot::{digit, json, unit_name};
 use self::shell::Place;
 use self::shown::{Panel, Shown};
@@ -74,7 +75,7 @@ pub fn page(assessment: &Assessment) -> String {
 }
 
 /// The same page at `place`. With `room`, it leaves out charts beyond that many bytes.
-pub(crate) fn page_in(assessment: &Assessment, place: &Place, room: Option<usize>) -> String {
+pub(crate) fn page_in(assessment: &Assessment, place: &Place, room: Option<Room>) -> String {
     let contents = &mut Contents::within(room);
     let runs = &assessment.runs;
     let groups = groups(runs);

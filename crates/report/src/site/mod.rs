@@ -19,7 +19,7 @@ use pagelab_experiment::{Observations, Repetition, Run};
 use self::data::Data;
 use self::row::Row;
 use crate::page::shell::{self, Place, SCRIPT, STYLE, Shell, Sources};
-use crate::page::{glossary_in, json, page_in};
+use crate::page::{Drawn, Room, glossary_in, json, page_in};
 
 /// The page that lists all runs and links to the other pages.
 pub const INDEX: &str = "index.html";
@@ -63,6 +63,14 @@ pub struct Site {
     limited: usize,
 }
 
+/// The page of a run.
+#[derive(Debug)]
+pub struct Page {
+    text: String,
+    /// Whether it lacks charts.
+    limited: bool,
+}
+
 impl Site {
     /// A site of `runs` runs. With `full`, every page has all its charts, however large it becomes.
     pub fn new(runs: usize, full: bool) -> Self {
@@ -87,18 +95,22 @@ impl Site {
         format!("{RUNS}/{name}{hyphen}{id}.html")
     }
 
-    /// Adds a run and returns its page. `running` is the number of repetitions that a live pagelab
-    /// is still writing.
-    pub fn add(&mut self, run: Run, running: usize) -> File {
+    /// Draws the page of a run, for [`Self::add`]. Several threads may draw pages at once.
+    pub fn draw(&self, run: &Run) -> Page {
+        page(run, self.page_bytes)
+    }
+
+    /// Adds a run with its page. `running` is the number of repetitions that a live pagelab is still
+    /// writing.
+    pub fn add(&mut self, run: Run, running: usize, page: Page) -> File {
         let name = Self::page_name(run.id, &run.header.name);
         self.rows.push(Row::of(&run, running, &name));
         if run.done().next().is_some() {
             self.data.add(&run, &name);
         }
-        let (text, limited) = page(&run, self.page_bytes);
-        self.limited += usize::from(limited);
+        self.limited += usize::from(page.limited);
         self.figures.push(figures_of(run));
-        File { name, text }
+        File { name, text: page.text }
     }
 
     /// Adds a run that cannot be read; `why` is the reason.
@@ -200,23 +212,29 @@ fn own_page(title: &str, script: &str, body: &Markup) -> String {
     Shell { title, sources, tools, index: Markup::default() }.page(body)
 }
 
-/// The page of a run in at most about `most` bytes, and whether it lacks charts.
-fn page(run: &Run, most: Option<usize>) -> (String, bool) {
+/// The page of a run in at most about `most` bytes.
+fn page(run: &Run, most: Option<usize>) -> Page {
     let place = place("../");
     let runs = [run];
     let assessment = assess(&runs);
-    let whole = page_in(&assessment, &Place::Site(&place), None);
-    match most.filter(|most| whole.len() > *most) {
-        None => (whole, false),
-        Some(most) => {
-            let within = |room| page_in(&assessment, &Place::Site(&place), Some(room));
-            let room = most.saturating_sub(WITHOUT_CHARTS_BYTES);
-            let page = within(room);
-            // The rest of the page is larger than assumed: reduce the room for charts.
-            let beyond = page.len().saturating_sub(most);
-            (if beyond > 0 { within(room.saturating_sub(beyond)) } else { page }, true)
+    let whole = || Page { text: page_in(&assessment, &Place::Site(&place), None), limited: false };
+    let Some(most) = most else { return whole() };
+    let drawn = Drawn::default();
+    let within =
+        |bytes| page_in(&assessment, &Place::Site(&place), Some(Room { bytes, drawn: Drawn::clone(&drawn) }));
+    // A page that is too large without the tables needs no drawing of them.
+    if within(usize::MAX).len() <= most {
+        let whole = whole();
+        if whole.text.len() <= most {
+            return whole;
         }
     }
+    let room = most.saturating_sub(WITHOUT_CHARTS_BYTES);
+    let page = within(room);
+    // The rest of the page is larger than assumed: reduce the room for charts.
+    let beyond = page.len().saturating_sub(most);
+    let text = if beyond > 0 { within(room.saturating_sub(beyond)) } else { page };
+    Page { text, limited: true }
 }
 
 /// The names of the style sheet and the script, each with a digest of its content.
