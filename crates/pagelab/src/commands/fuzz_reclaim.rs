@@ -30,8 +30,8 @@ const REPEAT: u32 = 2;
 #[derive(clap::Args, Debug)]
 #[command(
     before_help = "Examples:
-  pagelab fuzz-reclaim --on model:linux-lru --on model:linux-mglru --loads 500
-  pagelab fuzz-reclaim --on kernel:vmlinuz-6.1 --on kernel:vmlinuz-6.12 --for 3600
+  pagelab fuzz-reclaim --on model:linux-lru --on model:clock --loads 500
+  pagelab fuzz-reclaim --on kernel:old --on kernel:new --for 3600
   pagelab fuzz-reclaim --on kernel:vmlinuz --on kernel:patched --instructions
 ",
     after_help = "A load is a run of mapanon: one to five phases of patterns on one mapping under a memory limit \
