@@ -14,6 +14,6 @@ pub mod room;
 pub mod stream;
 pub mod trace;
 
-pub use pattern::{Blocks, Pattern, PatternError};
+pub use pattern::{Blocks, Pattern, PatternError, Phase};
 pub use progress::Stopped;
 pub use stream::Stream;

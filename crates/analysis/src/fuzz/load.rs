@@ -4,10 +4,9 @@ use std::fmt;
 
 use pagelab_experiment::experiments::{Paging, Touch};
 use pagelab_experiment::setting::Limit;
-use pagelab_experiment::{Experiment, Setting, Size};
-use pagelab_reference::Pattern;
-use pagelab_reference::patterns::phases::Phase;
+use pagelab_experiment::{Setting, Size};
 use pagelab_reference::rng::Rng;
+use pagelab_reference::{Pattern, Phase};
 
 /// Sizes of the mapping in pages: large enough that a cgroup's charges for anything else are small.
 const PAGES: [u64; 3] = [1024, 2048, 4096];
@@ -150,11 +149,6 @@ impl Load {
             seed: self.seed,
             ..Paging::default()
         }
-    }
-
-    /// The same, as `run` performs it.
-    pub fn experiment(&self) -> Experiment {
-        Experiment::Mapanon(self.paging())
     }
 
     /// The memory limit.

@@ -8,7 +8,6 @@ use std::sync::{Mutex, PoisonError};
 use pagelab_counters::views::files::{Bytes, Looked, Reason};
 use rustix::fs::{FsWord, fstatfs};
 
-use super::MAX_THREADS;
 use crate::page_cache::{self, Cached};
 use crate::page_frames::FrameReader;
 use crate::region::page_size;
@@ -64,6 +63,8 @@ const PSEUDO: [FsWord; 21] = [
     0x6573_5543,
 ];
 
+/// Maximum number of threads.
+pub const MAX_THREADS: usize = 8;
 /// Maximum number of open files that wait: with all threads, half of the usual limit of 1,024.
 const MAX_WAITING: usize = 512 / MAX_THREADS;
 

@@ -16,11 +16,8 @@ use std::thread;
 use pagelab_counters::views::files::Looked;
 
 use crate::page_frames::FrameReader;
-use asker::Asker;
+use asker::{Asker, MAX_THREADS};
 use walk::{Job, Queue};
-
-/// Maximum number of threads.
-const MAX_THREADS: usize = 8;
 
 /// The files to examine, and the figures to collect.
 #[derive(Clone, Debug, Default)]

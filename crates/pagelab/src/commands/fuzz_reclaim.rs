@@ -241,7 +241,7 @@ impl Fuzzer {
     }
 
     fn planned(&self, load: &Load) -> Result<Vec<Planned>> {
-        let request = Request::new(load.experiment(), load.setting());
+        let request = Request::new(Experiment::Mapanon(load.paging()), load.setting());
         self.targets.iter().map(|target| Planned::new(None, &request, target)).collect()
     }
 
@@ -253,7 +253,7 @@ impl Fuzzer {
         let planned = |target| Planned::new(None, &request, target);
         let logged: Result<Vec<Planned>> = self.targets.iter().map(planned).collect();
         let plain = || {
-            let request = Request::new(found.load.experiment(), found.load.setting());
+            let request = Request::new(Experiment::Mapanon(found.load.paging()), found.load.setting());
             let planned = |target| Planned::new(None, &request, target);
             self.targets.iter().map(planned).collect::<Result<Vec<_>>>()
         };

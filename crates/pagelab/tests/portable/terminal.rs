@@ -76,6 +76,7 @@ const LINES: &[(&str, &[&str])] = &[
 const OTHERS: &[&str] = &[
     "report",
     "bisect-run",
+    "fuzz-reclaim",
     "export",
     "import",
     "top",
