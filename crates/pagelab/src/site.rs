@@ -175,13 +175,15 @@ fn load_one<'a>(notebook: &Notebook, entry: &'a Entry) -> Result<Loaded<'a>> {
 /// Draws the pages, each on a thread of its own where threads can be created, and calls `meanwhile`.
 fn draw<T>(site: &Site, loaded: &[Loaded], meanwhile: impl FnOnce() -> T) -> (Vec<Option<Page>>, T) {
     thread::scope(|scope| {
-        let begin = |loaded| match loaded {
-            &Loaded::Run(ref run, _) => {
-                Some((run, thread::Builder::new().spawn_scoped(scope, || site.draw(run))))
-            }
-            Loaded::Unreadable { .. } => None,
-        };
-        let begun: Vec<_> = loaded.iter().map(begin).collect();
+        let mut begun = Vec::new();
+        for one in loaded {
+            begun.push(match one {
+                Loaded::Run(run, _) => {
+                    Some((run, thread::Builder::new().spawn_scoped(scope, || site.draw(run))))
+                }
+                Loaded::Unreadable { .. } => None,
+            });
+        }
         let result = meanwhile();
         let end = |(run, worker): (&Run, io::Result<ScopedJoinHandle<'_, Page>>)| match worker {
             Ok(worker) => worker.join().unwrap_or_else(|panic| resume_unwind(panic)),

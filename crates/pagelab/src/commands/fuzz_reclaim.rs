@@ -174,8 +174,7 @@ impl Fuzzer {
         let targets = [first, second].map(|target| with_defaults(target.clone()));
         let folder = tempfile::Builder::new().prefix("pagelab-fuzz-").tempdir();
         let folder = folder.context("cannot create a folder for the runs of the search")?;
-        let inner =
-            Context { notebook: folder.path().join("runs.db"), style: context.style.clone(), quiet: true };
+        let inner = Context { notebook: folder.path().join("runs.db"), style: context.style, quiet: true };
         let interrupt = Interrupt::listen().context("cannot install signal handlers")?;
         let new = Self {
             targets,

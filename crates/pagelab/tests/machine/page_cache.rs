@@ -317,7 +317,7 @@ fn a_shadow_of_the_kernel_has_its_misses() {
     let model = model_of_the_kernel();
     let size = LOADS.iter().map(|(size, ..)| size * MIB).max().unwrap();
     let path = std::fs::canonicalize(cached(&lab, "file", size as usize)).unwrap();
-    for number in 0..LOADS.len() {
+    for (number, (size, passes, reads)) in LOADS.into_iter().enumerate() {
         forget(&File::open(&path).unwrap()).unwrap();
         let name = format!("pagelab-test-{}-{number}", std::process::id());
         let group = Limited::new(&name);
@@ -351,10 +351,8 @@ fn a_shadow_of_the_kernel_has_its_misses() {
         let simulated = found["models"].as_array().unwrap();
         let simulated = simulated.iter().find(|model| model["memory_bytes"] == held).unwrap();
         let ratio = simulated["of_kernel_misses"].as_f64().unwrap();
-        let (size, ..) = LOADS[number];
-        println!(
-            "\nseen: misses of {model} over the kernel's, {size} MiB, load {number}: {ratio:.3} of 1.000"
-        );
+        let load = if reads > 0 { format!("{reads} random reads") } else { format!("read {passes} times") };
+        println!("\nseen: misses of {model} over the kernel's, {size} MiB {load}: {ratio:.3} of 1.000");
         assert!((0.95..=1.05).contains(&ratio), "load {number}, {} MiB: {found}", held >> 20);
     }
 }
