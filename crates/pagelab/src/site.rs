@@ -1,5 +1,6 @@
-//! Writes the notebook's site into a folder: the runs' pages, drawn by several threads, then the pages
-//! that cover all runs. The index comes last, so an interrupted update leaves the index of the older site.
+//! Writes the notebook's site into a folder: first the runs' pages, drawn by several threads, then
+//! the pages that cover all runs. The index comes last, so an interrupted update leaves the index of
+//! the older site.
 
 use std::io;
 use std::panic::resume_unwind;

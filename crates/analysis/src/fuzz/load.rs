@@ -12,8 +12,10 @@ use pagelab_reference::{Pattern, Phase};
 const PAGES: [u64; 3] = [1024, 2048, 4096];
 /// References for each page of the mapping.
 const PASSES: [u64; 4] = [2, 3, 4, 6];
-/// The smallest mapping, and the fewest references for each of its pages, of a smaller load.
-const LEAST: (u64, u64) = (512, 1);
+/// Minimum size of the mapping of a smaller load, in pages.
+const MIN_PAGES: u64 = 512;
+/// Minimum references of a smaller load for each page of the mapping.
+const MIN_PASSES: u64 = 1;
 /// Maximum number of phases of a random load.
 const MAX_PHASES: u64 = 5;
 /// The patterns of phases: a scan or loop, random pages, hot and cold pages, a working set that
@@ -115,13 +117,13 @@ impl Load {
         if self.phases.len() > 1 {
             (0..self.phases.len()).for_each(|at| add(&|new| drop(new.phases.remove(at))));
         }
-        if self.pages / 2 >= LEAST.0 {
+        if self.pages / 2 >= MIN_PAGES {
             add(&|new| {
                 (new.pages, new.limit) = (new.pages / 2, new.limit / 2);
                 new.references /= 2;
             });
         }
-        add(&|new| new.references = (new.references / 2).max(LEAST.1 * new.pages).min(new.references));
+        add(&|new| new.references = (new.references / 2).max(MIN_PASSES * new.pages).min(new.references));
         add(&|new| new.warm = false);
         add(&|new| new.touch = Touch::Word);
         add(&|new| new.seed = 1);

@@ -1,9 +1,9 @@
 //! Searches for a load on which two targets differ most, and makes it small.
 //!
-//! A half of the loads is random, the other half is the best one so far with one random change. The
-//! found load is then simplified as long as the difference keeps nine tenths of its size, as in
-//! delta debugging (Zeller and Hildebrandt, Simplifying and Isolating Failure-Inducing Input, 2002),
-//! one change at a time.
+//! Half of the loads are random, the other half are the best load so far with one random change.
+//! The search then simplifies the best load, one change at a time, while at least nine tenths of
+//! the difference remain (after delta debugging: Zeller and Hildebrandt, "Simplifying and Isolating
+//! Failure-Inducing Input", 2002).
 
 mod load;
 
@@ -19,7 +19,7 @@ use crate::{counts_instructions, regret};
 
 /// The share of its difference that a load must keep when it is made smaller.
 const KEPT: f64 = 0.9;
-/// Fewest faults of OPT for a difference in faults: with fewer, chance decides.
+/// Minimum faults of OPT for a difference in faults: with fewer, the ratio says little.
 const MIN_OPT: u64 = 100;
 
 /// The figure in which the targets differ.

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow};
 use pagelab_analysis::fuzz::{By, Found, Load, Pair, Search, Shrinking};
+use pagelab_experiment::experiments::Paging;
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Experiment, Request, Run, TargetSpec};
 use pagelab_report::fuzz::{answer, difference};
@@ -21,8 +22,8 @@ use crate::progress::Work;
 const SHRINKING: f64 = 0.3;
 /// Failures in a row after which the search gives up.
 const MAX_FAILURES: u32 = 5;
-/// The longest name of a target in a sentence.
-const LONGEST: usize = 40;
+/// Maximum length of a target's name in a sentence.
+const MAX_NAME_CHARS: usize = 40;
 /// Repetitions of the found load on each target.
 const REPEAT: u32 = 2;
 
@@ -43,7 +44,7 @@ targets with --evictions; these runs are in the notebook.
 Kernel images run with accel=icount and swap=zram unless --on says otherwise: a guest that counts instructions \
 does the same each time. The loads follow from --seed, so a search with --loads can be repeated.
 
-Exit status: 0 a load was found; 2 wrong usage; 3 no load could be performed on both targets."
+Exit status: 0 a load was found; 2 wrong usage; 3 no load ran on both targets."
 )]
 pub struct Arguments {
     /// A target; give two
@@ -124,7 +125,7 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
     sentences(&text, "", "", &context.style);
     if let Some(failure) = &fuzzer.failure {
         let text = format!(
-            "{} loads could not be performed on both targets and were left out, the last because: {failure:#}",
+            "{} loads failed on one of the targets and were left out. The last failure: {failure:#}",
             fuzzer.failed
         );
         sentences(&text, "", "", &context.style);
@@ -134,7 +135,11 @@ pub fn run(arguments: &Arguments, context: &Context) -> Result<ExitCode> {
 
 /// The names of the targets, if they are short enough for a sentence.
 fn in_a_sentence(names: [&str; 2]) -> [&str; 2] {
-    if names.iter().all(|name| name.len() <= LONGEST) { names } else { ["The first target", "the second"] }
+    if names.iter().all(|name| name.len() <= MAX_NAME_CHARS) {
+        names
+    } else {
+        ["The first target", "the second"]
+    }
 }
 
 /// Whether all repetitions have the faults that were found, or the same faults in a search for
@@ -150,7 +155,7 @@ fn is_same(runs: &[Run], found: &Found, by: By) -> bool {
     })
 }
 
-/// Performs loads on both targets.
+/// Runs loads on both targets.
 struct Fuzzer {
     targets: [TargetSpec; 2],
     by: By,
@@ -158,7 +163,7 @@ struct Fuzzer {
     /// The context of the search: no progress of its own, and a notebook that is removed.
     context: Context,
     _folder: tempfile::TempDir,
-    /// Loads that could not be performed, and how many of them in a row.
+    /// Failed loads, and how many of them in a row.
     failed: u32,
     in_a_row: u32,
     failure: Option<anyhow::Error>,
@@ -224,7 +229,7 @@ impl Fuzzer {
         !self.interrupt.requested() && self.in_a_row < MAX_FAILURES
     }
 
-    /// The figures of a load; `None` if it tells nothing, or a target could not perform it.
+    /// The figures of a load; `None` if it tells nothing, or a target failed.
     fn measure(&mut self, load: &Load) -> Result<Option<Pair>> {
         let done = performance::perform(&mut self.planned(load)?, 1, &self.context)?;
         if let Some(failure) = done.failure {
@@ -240,23 +245,21 @@ impl Fuzzer {
     }
 
     fn planned(&self, load: &Load) -> Result<Vec<Planned>> {
-        let request = Request::new(Experiment::Mapanon(load.paging()), load.setting());
+        self.planned_with(load, false)
+    }
+
+    /// The runs of a load, with or without a log of evictions.
+    fn planned_with(&self, load: &Load, evictions: bool) -> Result<Vec<Planned>> {
+        let paging = Paging { evictions, ..load.paging() };
+        let request = Request::new(Experiment::Mapanon(paging), load.setting());
         self.targets.iter().map(|target| Planned::new(None, &request, target)).collect()
     }
 
-    /// Repeats the found load, with a log of evictions where both targets have one. The runs are kept.
+    /// Repeats the found load, with a log of evictions if both targets support it. The notebook keeps
+    /// the runs.
     fn repeat(&self, found: &Found, context: &Context) -> Result<Vec<Run>> {
-        let mut paging = found.load.paging();
-        paging.evictions = true;
-        let request = Request::new(Experiment::Mapanon(paging), found.load.setting());
-        let planned = |target| Planned::new(None, &request, target);
-        let logged: Result<Vec<Planned>> = self.targets.iter().map(planned).collect();
-        let plain = || {
-            let request = Request::new(Experiment::Mapanon(found.load.paging()), found.load.setting());
-            let planned = |target| Planned::new(None, &request, target);
-            self.targets.iter().map(planned).collect::<Result<Vec<_>>>()
-        };
-        let done = performance::perform(&mut logged.or_else(|_| plain())?, REPEAT, context)?;
+        let planned = self.planned_with(&found.load, true).or_else(|_| self.planned(&found.load));
+        let done = performance::perform(&mut planned?, REPEAT, context)?;
         match done.failure {
             Some(failure) if done.runs.len() < 2 => Err(failure),
             Some(failure) => {

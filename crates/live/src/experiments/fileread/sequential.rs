@@ -2,10 +2,10 @@
 //! around the cache, and with several reads in flight by io_uring.
 //!
 //! The file is dropped from the cache before each row, so every byte comes from the device. It is
-//! read once before the first row: the host of a virtual disk may cache the file, and would serve the
-//! first row slower than the others. What
-//! the device saw comes from its own counters: they count everybody's reads, so they are a dash in
-//! a row in which it read more than on this thread's account.
+//! read once before the first row: the host of a virtual disk may cache the file, and would then
+//! serve the first row more slowly than the others. The device's own counters show its work. They
+//! count the reads of all programs, so they are a dash in a row in which the device read more than
+//! this thread did.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
