@@ -11,7 +11,8 @@
 //! Anything else is unclear: it is enough where less memory was enough or where it was never
 //! charged more than four fifths of the limit; else it is measured again, three times as often in
 //! all; then the answer is inconclusive. The same holds for a limit that is too little although
-//! less memory was enough.
+//! less memory was enough. The greatest limit that is too little is measured as often if its loss is
+//! less than three times what the goal allows: the least disturbed run counts.
 //!
 //! The search halves the ratio of the greatest limit known to be too small and the least known to
 //! be enough, until they are within [`PRECISION`]. Where the memory charged under the greatest
@@ -271,7 +272,9 @@ impl Search {
             what: What::LeastMemory {
                 program: program.to_owned(),
                 limits,
-                inconclusive: views.iter().any(|view| view.knee(knee.early).inconclusive),
+                // Near the least memory in which a program completes, chance decides which limit kills it.
+                inconclusive: (views.iter().filter(|view| view.goal != Goal::Completion))
+                    .any(|view| view.knee(knee.early).inconclusive),
                 early: knee.early,
                 stall: self.points.iter().find_map(|point| stall(point).map(|(_, source)| source)),
             },
@@ -505,6 +508,23 @@ mod tests {
         }
         let refaulting = Point { refaults: vec![900.0], ..slow(64, 1.5, 0.0, None) };
         assert_eq!(next_of(refaulting), Some(Next::Measure(128)));
+    }
+
+    #[test]
+    fn a_limit_just_below_the_goal_is_measured_three_times_and_the_least_stall_counts() {
+        let most = slow(256, 1.0, 10.0, Some(0.0));
+        let stalled = |stalls: &[f64]| Point {
+            times: vec![1.05; stalls.len()],
+            fetched: vec![500.0; stalls.len()],
+            stalled: stalls.to_vec(),
+            ..slow(64, 1.05, 500.0, None)
+        };
+        let next_of = |stalls: &[f64]| judge::next(&[most.clone(), stalled(stalls)], Goal::Stall, 64, 256, 1);
+        assert_eq!(next_of(&[0.02]), Some(Next::Measure(64)));
+        assert_eq!(next_of(&[0.02, 0.015]), Some(Next::Measure(64)));
+        assert_eq!(next_of(&[0.02, 0.015, 0.02]), Some(Next::Measure(128)));
+        assert_eq!(next_of(&[0.05]), Some(Next::Measure(128)), "far from the goal");
+        assert!(matches!(next_of(&[0.02, 0.009]), Some(Next::Found(Knee { enough: 64, .. }))));
     }
 
     #[test]
