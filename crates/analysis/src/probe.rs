@@ -14,7 +14,7 @@ use serde::Serialize;
 const BASELINE_INTERVALS: usize = 5;
 /// Intervals at the end in which memory in use comes back.
 const RECOVERY_INTERVALS: usize = 5;
-/// Steps in a row of which most came back: the size is found.
+/// Fine steps in a row of which most came back: the size is found.
 const RETURNED_STEPS: usize = 3;
 /// Steps in a row of which the kernel reclaimed almost nothing: it cannot reclaim the rest.
 const REFUSED_STEPS: usize = 3;
@@ -22,6 +22,9 @@ const REFUSED_STEPS: usize = 3;
 const COLD_SHARE: f64 = 0.1;
 /// The share from which the next step is smaller.
 const HOT_SHARE: f64 = 0.5;
+/// A step of at most the memory in use divided by this is fine enough to tell the size, as the smallest
+/// step always is.
+const FINE_DIVISOR: u64 = 32;
 /// The smallest step, bytes.
 const MIN_STEP: u64 = 256 << 10;
 /// The first step, bytes.
@@ -200,7 +203,10 @@ impl Probe {
         };
         let usual = self.returned_before();
         let share = |one: &Interval| (one.returned as f64 - usual).max(0.0) / one.reclaimed as f64;
-        let came_back = |one: &Interval| one.reclaimed >= self.page && share(one) >= HOT_SHARE;
+        // A coarse step can hit pages in use while others are not.
+        let is_fine = |one: &Interval| one.reclaimed <= (one.memory / FINE_DIVISOR).max(MIN_STEP);
+        let came_back =
+            |one: &Interval| one.reclaimed >= self.page && is_fine(one) && share(one) >= HOT_SHARE;
         let left = self.left();
         let affordable = (left / 2.0 / self.refault_cost()) as u64 * self.page;
         let ending = if last(RETURNED_STEPS, &came_back) {
