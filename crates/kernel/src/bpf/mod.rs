@@ -1,11 +1,11 @@
 //! What the kernel counts for nobody, counted by small BPF programs on its tracepoints: system calls,
 //! signals, lock waits and waits for code of each thread ([`tasks`]), executables' pages ([`pages`]),
 //! requests that wait for a block device ([`requests`]), pauses for dirty pages ([`throttle`]), hits
-//! and misses of the page cache ([`page_requests`]), and its requests one by one
-//! ([`page_requests::stream`]).
+//! and misses of the page cache ([`page_requests`]), its requests one by one
+//! ([`page_requests::stream`]), and the pages that reclaim frees ([`reclaim`]).
 //!
 //! The programs add up in the kernel, so nothing is lost and nothing has to be copied out at each
-//! event. Only the stream of requests is copied, through a ring that may overflow. Programs, maps
+//! event. Only requests and freed pages are copied, through rings that may overflow. Programs, maps
 //! and their events belong to file descriptors: the kernel removes them when the process ends,
 //! however it ends. Needs root (CAP_BPF and CAP_PERFMON)
 //! and Linux 5.14.
@@ -16,6 +16,7 @@ mod map;
 pub mod page_requests;
 pub mod pages;
 mod program;
+pub mod reclaim;
 pub mod requests;
 mod ring;
 pub mod tasks;

@@ -3,6 +3,7 @@
 mod bpf;
 mod files;
 mod page_requests;
+mod reclaim;
 
 use std::process::ExitCode;
 
@@ -20,5 +21,5 @@ const DISK: Need = Need {
 };
 
 fn main() -> ExitCode {
-    run_in_turn([bpf::tests(), files::tests(), page_requests::tests()].concat())
+    run_in_turn([bpf::tests(), files::tests(), page_requests::tests(), reclaim::tests()].concat())
 }
