@@ -8,7 +8,7 @@ use crate::text::count;
 pub fn answer([first, second]: [&str; 2], pair: &Pair, by: By) -> String {
     match by {
         By::Faults => format!(
-            "{first} has {} times OPT's major faults, and {second} {} times: a difference of {}.",
+            "{first} has {} times OPT's faults, and {second} {} times: a difference of {}.",
             ratio(pair.first),
             ratio(pair.second),
             ratio(pair.difference(by).abs())
@@ -43,7 +43,7 @@ mod tests {
         let pair = Pair { first: 1.25, second: 2.5, opt: 1000 };
         assert_eq!(
             answer(["A", "B"], &pair, By::Faults),
-            "A has 1.25 times OPT's major faults, and B 2.50 times: a difference of 1.25."
+            "A has 1.25 times OPT's faults, and B 2.50 times: a difference of 1.25."
         );
         let pair = Pair { first: 3000.0, second: 2000.0, opt: 0 };
         assert_eq!(

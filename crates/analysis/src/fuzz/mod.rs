@@ -26,7 +26,8 @@ const MIN_OPT: u64 = 100;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum By {
-    /// Major faults, as a multiple of OPT's with as many frames as the limit has.
+    /// Faults, as a multiple of OPT's with as many frames as the limit has. A minor fault counts too: it
+    /// brings back a page that left the page table, such as one that swap read-ahead fetched.
     Faults,
     /// Instructions per reference, of guests that count them.
     Instructions,
@@ -54,7 +55,7 @@ impl Pair {
         let (_, opt) = regret::misses(&load.paging(), true, load.limit as u32)?;
         let value = |run: &Run| match by {
             By::Faults if opt < MIN_OPT => None,
-            By::Faults => median(&run.values(metrics::FAULTS_MAJOR)).map(|faults| faults / opt as f64),
+            By::Faults => median(&faults(run)).map(|faults| faults / opt as f64),
             By::Instructions if !counts_instructions(run) => None,
             By::Instructions => median(&run.values(metrics::ACCESS_MEAN)),
         };
@@ -70,6 +71,16 @@ impl Pair {
                 (self.second - self.first) / self.first.min(self.second).max(f64::MIN_POSITIVE)
             }
         }
+    }
+}
+
+/// The faults of each repetition, major and minor; empty if they were not counted.
+pub fn faults(run: &Run) -> Vec<f64> {
+    let [major, minor] = [metrics::FAULTS_MAJOR, metrics::FAULTS_MINOR].map(|metric| run.values(metric));
+    if major.len() == minor.len() {
+        major.iter().zip(minor).map(|(major, minor)| major + minor).collect()
+    } else {
+        Vec::new()
     }
 }
 

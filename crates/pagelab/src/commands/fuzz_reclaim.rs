@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow};
-use pagelab_analysis::fuzz::{By, Found, Load, Pair, Search, Shrinking};
+use pagelab_analysis::fuzz::{By, Found, Load, Pair, Search, Shrinking, faults};
 use pagelab_experiment::experiments::Paging;
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Experiment, Request, Run, TargetSpec};
@@ -37,7 +37,7 @@ const REPEAT: u32 = 2;
 ",
     after_help = "A load is a run of mapanon: one to five phases of patterns on one mapping under a memory limit \
 (pagelab patterns). Half of the loads are random; the others change the best load so far. The difference is in \
-major faults, as multiples of OPT's (offline optimum) with as many frames as the limit has. The load with the \
+faults, as multiples of OPT's (offline optimum) with as many frames as the limit has. The load with the \
 largest difference is then made smaller as long as nine tenths of the difference remain, and repeated on both \
 targets with --evictions; these runs are in the notebook.
 
@@ -146,7 +146,7 @@ fn in_a_sentence(names: [&str; 2]) -> [&str; 2] {
 /// instructions.
 fn is_same(runs: &[Run], found: &Found, by: By) -> bool {
     runs.iter().zip([found.pair.first, found.pair.second]).all(|(run, figure)| {
-        let faults = run.values(pagelab_experiment::metrics::FAULTS_MAJOR);
+        let faults = faults(run);
         let wanted = match by {
             By::Faults => figure * found.pair.opt as f64,
             By::Instructions => faults.first().copied().unwrap_or(f64::NAN),
