@@ -54,6 +54,8 @@ environment! {
     GUEST_PROGRAMS = "guest.programs", "the programs that the guest runs: its root, or how many files it was given";
     GUEST_CORE = "guest.core", "the modelled caches and TLBs of trace=cache";
     EVICTIONS_INTERVAL = "evictions.interval", "references between two reads of the page table for --evictions";
+    EVICTIONS_SOURCE = "evictions.source", "what --evictions read: the page table, kernel functions, tracepoints";
+    ARRIVALS_LOST = "arrivals.lost", "pages that entered the page cache after the log of --evictions was full";
     MODEL_NAME = "model.name", "the simulator";
     MODEL_FRAMES = "model.frames", "its frames";
     MODEL_POLICY = "model.policy", "its policy, with every parameter";

@@ -19,6 +19,7 @@ warnings! {
     GUEST_BUSY = "the guest was still busy after booting", "The guest's kernel did not become idle before the experiment began, so figures include its own work. Repeat the run";
     REPEATED = "OOM kill inside the limit although swap was left", "The kernel gave up reclaim while the disk was busy and killed the load. pagelab repeated the repetition, and its figures count only the last attempt";
     NO_HUGE_PAGES = "cannot request huge pages", "The kernel refused the request (madvise), so the figures are those of base pages. Boot a kernel with transparent huge pages, or use --thp never";
+    EVICTIONS_LOST = "the log of evictions lacks events", "The kernel reported evictions faster than pagelab read them, so the judgement of evictions is incomplete. Repeat the run with less other load";
     CLASSIFICATION = "the classification is not exact in this run", "The faults that pagelab derived from the times of references differ from the kernel's counters by more than 0.1%. The counts of hits, minor and major faults are approximate, the total time is not affected";
     STILL_MERGING = "ksmd still merged", "ksmd had not finished when the time was up, so ksm.sharing is too low and ksm.time a lower bound. Raise --timeout or --scan";
     CLOCKS = "time is suspect on this machine", "The clocks disagree or jumped, for the reason given, so times of this machine may be wrong. Choose another clock source or another machine";

@@ -3,6 +3,8 @@
 use pagelab_model::paging::{Costs, Machine, OutOfMemory, System};
 use pagelab_model::policy::residents::Residents;
 use pagelab_model::policy::{Policy, PolicyKind};
+use pagelab_model::systems::linux_file_lru::LinuxFileLru;
+use pagelab_model::systems::linux_file_mglru::LinuxFileMglru;
 use pagelab_model::systems::{Slots, SystemKind};
 
 /// The memory of one address space, under a policy or a system.
@@ -45,6 +47,18 @@ impl Memory {
         }
         let kind: PolicyKind = name.parse().ok()?;
         let policy = (!kind.needs_future()).then(|| kind.build(pages, frames, None))?;
+        policy.contains(0).is_some().then_some(Self { pages, kind: Kind::Policy(policy, None) })
+    }
+
+    /// Creates an empty page cache of one file: as [`Self::named`], with the models of the Linux page
+    /// cache as `linux-lru` and `linux-mglru`. Other systems do not cache files.
+    pub fn of_file(name: &str, pages: u32, frames: u32) -> Option<Self> {
+        let policy: Box<dyn Policy> = match name {
+            "linux-lru" => Box::new(LinuxFileLru::new(pages, frames)),
+            "linux-mglru" => Box::new(LinuxFileMglru::new(pages, frames)),
+            name if SystemKind::named(name).is_some() => return None,
+            name => return Self::named(name, pages, frames, frames, SwapDevice::Disk),
+        };
         policy.contains(0).is_some().then_some(Self { pages, kind: Kind::Policy(policy, None) })
     }
 

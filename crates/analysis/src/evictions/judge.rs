@@ -1,5 +1,6 @@
 //! Compares each logged eviction with the reference stream, and with OPT in the same number of frames.
 
+use pagelab_experiment::build::Evictor;
 use pagelab_model::policy::Policy;
 use pagelab_model::policy::opt::{NextUse, Opt};
 use pagelab_simulation::memory::SwapDevice;
@@ -22,8 +23,11 @@ pub struct Log<'a> {
     pub references: &'a [u32],
     /// The pages in memory after the opening.
     pub present: &'a [bool],
-    /// The evictions in order of time: the number of measured references made, and the page.
-    pub rows: &'a [(u32, u32)],
+    /// The evictions in order of time.
+    pub rows: &'a [Row],
+    /// The pages that entered memory, in order of time: the number of the measured reference, from 1,
+    /// and the page. `None` if a page enters memory only when a reference faults on it.
+    pub arrivals: Option<&'a [(u32, u32)]>,
     /// Frames of OPT.
     pub frames: u32,
     /// Frames of the memory limit, including those that a system keeps free.
@@ -34,6 +38,19 @@ pub struct Log<'a> {
     pub writes: bool,
     /// Whether each page in [`Log::present`] was written since it was loaded.
     pub written: bool,
+}
+
+/// A row of the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    /// Number of measured references made when the page was first known to be absent.
+    pub reference: u32,
+    /// The page.
+    pub page: u32,
+    /// Who freed the page.
+    pub by: Evictor,
+    /// The kernel's workingset flag of the page.
+    pub workingset: Option<bool>,
 }
 
 /// A judged eviction.
@@ -53,13 +70,21 @@ pub struct Eviction {
     /// Percentage of the other pages in memory with a later last reference: 0 for the youngest
     /// page, 100 for the oldest.
     pub rank: f64,
-    /// Whether the page was referenced only once since it came into memory.
+    /// Whether the page was referenced at most once since it came into memory.
     pub once: bool,
+    /// Whether read-ahead brought the page, and no reference followed.
+    pub unused: bool,
     /// Number of references for which OPT kept the page afterwards; `None` if OPT did not have it.
     pub kept: Option<u32>,
     /// `Some(true)` if the page was written since it came into memory. `None` if that is not known:
     /// a page that was only read may still differ from its copy in swap.
     pub dirty: Option<bool>,
+    /// Who freed the page.
+    #[serde(skip)]
+    pub by: Evictor,
+    /// The kernel's workingset flag of the page: it was active before, or was fetched again soon after
+    /// an earlier eviction.
+    pub workingset: Option<bool>,
 }
 
 impl Eviction {
@@ -70,7 +95,8 @@ impl Eviction {
     }
 }
 
-/// The faults beyond OPT by cause. The first four less [`Regret::saved`] are the total.
+/// The faults beyond OPT by cause. The first five less [`Regret::saved`] and [`Regret::ahead`] are the
+/// total.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Regret {
     /// Faults on pages evicted from the younger half of memory.
@@ -81,14 +107,19 @@ pub struct Regret {
     pub old: u64,
     /// Faults on pages that were not in memory before the first reference.
     pub outside: u64,
+    /// Faults on pages that read-ahead had brought, evicted before the first reference to them.
+    pub unused: u64,
     /// Hits on pages that OPT did not have in memory.
     pub saved: u64,
+    /// First hits on pages that read-ahead brought, which OPT did not have in memory.
+    pub ahead: u64,
 }
 
 impl Regret {
     /// Faults beyond OPT.
     pub fn total(&self) -> i64 {
-        (self.young + self.once + self.old + self.outside) as i64 - self.saved as i64
+        let more = self.young + self.once + self.old + self.outside + self.unused;
+        more as i64 - (self.saved + self.ahead) as i64
     }
 }
 
@@ -120,6 +151,8 @@ pub struct Judged {
     pub frames: u32,
     /// Number of references to pages that were not in memory.
     pub faults: u64,
+    /// Number of pages that entered memory, for a reference or by read-ahead.
+    pub arrived: u64,
     /// Faults of OPT.
     pub opt: u64,
     /// Pages in memory after the opening, and at the end.
@@ -128,6 +161,13 @@ pub struct Judged {
     pub regret: Regret,
     /// Samples of the run.
     pub samples: Vec<Sample>,
+}
+
+/// A page that entered memory for a reference to it.
+struct Demanded {
+    page: u32,
+    /// The page again, if its eviction is in the same step.
+    evicted: Option<u32>,
 }
 
 /// No time, or no eviction.
@@ -148,22 +188,31 @@ pub fn judge(log: &Log) -> Judged {
     judging.begin(log.present);
     let measured = &log.references[log.opening..];
     let samples = SAMPLES.min(measured.len());
-    let mut rows = log.rows;
+    let (mut rows, mut arrivals) = (log.rows, log.arrivals.unwrap_or_default());
     let mut next_sample = 1;
     for made in 0..=measured.len() {
-        let together = rows.iter().take_while(|row| row.0 as usize <= made).count();
-        let (gone, later) = rows.split_at(together);
-        judging.leave(gone, made as u32, &opt);
-        rows = later;
+        let gone = up_to(&mut rows, |row| row.reference as usize <= made);
+        let came = up_to(&mut arrivals, |row| row.0 as usize <= made);
+        judging.step(gone, came, made as u32, &opt);
         if samples > 0 && made == measured.len() * next_sample / samples {
             judging.sample(made as u32);
             next_sample += 1;
         }
         if let Some(&page) = measured.get(made) {
+            if log.arrivals.is_some() {
+                judging.before(page, made as u32, rows, arrivals, &opt);
+            }
             judging.reference(page, made as u32, &mut opt);
         }
     }
     judging.finish()
+}
+
+/// Splits off the leading rows for which `is_in` holds.
+fn up_to<'a, T>(rows: &mut &'a [T], is_in: impl Fn(&T) -> bool) -> &'a [T] {
+    let (these, later) = rows.split_at(rows.iter().take_while(|row| is_in(row)).count());
+    *rows = later;
+    these
 }
 
 /// The state of judging a log.
@@ -176,6 +225,13 @@ struct Judging {
     /// Number of references to each page since it was loaded.
     since: Vec<u32>,
     ranks: Ranks,
+    /// Whether each page was brought by read-ahead and not referenced since.
+    ahead: Vec<bool>,
+    /// The page whose eviction and arrival came before the last reference, which was to it.
+    demanded: Option<Demanded>,
+    has_arrivals: bool,
+    /// Rows and pages that wait for the other events of a step.
+    later: (Vec<Row>, Vec<u32>),
     /// Each absent page's last eviction.
     left: Vec<u32>,
     /// Each page's eviction after which OPT still has it.
@@ -196,6 +252,10 @@ impl Judging {
             last: vec![NONE; pages],
             count: vec![0; pages],
             since: vec![0; pages],
+            ahead: vec![false; pages],
+            demanded: None,
+            has_arrivals: log.arrivals.is_some(),
+            later: (Vec::new(), Vec::new()),
             ranks: Ranks::new(log.references.len()),
             left: vec![NONE; pages],
             kept: vec![NONE; pages],
@@ -207,6 +267,7 @@ impl Judging {
                 contradictions: 0,
                 frames: log.frames,
                 faults: 0,
+                arrived: 0,
                 opt: 0,
                 resident: [0; 2],
                 regret: Regret::default(),
@@ -235,11 +296,78 @@ impl Judging {
         }
     }
 
+    /// Applies the events of a step: pages that left and pages that came during the last reference. The
+    /// events of one page alternate, so its presence tells their order.
+    fn step(&mut self, gone: &[Row], came: &[(u32, u32)], made: u32, opt: &Opt) {
+        let demanded = self.demanded.take();
+        if !self.has_arrivals {
+            self.leave(gone, made, opt);
+            return;
+        }
+        let (mut left, mut entered) = std::mem::take(&mut self.later);
+        let (mut skip_row, mut skip_page) =
+            demanded.map_or((None, None), |one| (one.evicted, Some(one.page)));
+        let mut first = Vec::new();
+        for row in gone {
+            if skip_row == Some(row.page) {
+                skip_row = None;
+            } else if self.present[row.page as usize] {
+                first.push(*row);
+            } else {
+                left.push(*row);
+            }
+        }
+        self.leave(&first, made, opt);
+        for &(_, page) in came {
+            if skip_page == Some(page) {
+                skip_page = None;
+            } else if !self.read_ahead(page) {
+                entered.push(page);
+            }
+        }
+        self.leave(&left, made, opt);
+        for &page in &entered {
+            self.judged.contradictions += u64::from(!self.read_ahead(page));
+        }
+        left.clear();
+        entered.clear();
+        self.later = (left, entered);
+    }
+
+    /// A page enters memory by read-ahead. Returns `false` if it was there already.
+    fn read_ahead(&mut self, page: u32) -> bool {
+        let at = page as usize;
+        if self.present[at] {
+            return false;
+        }
+        self.judged.arrived += 1;
+        (self.since[at], self.ahead[at], self.written[at]) = (0, true, false);
+        self.enter(at);
+        true
+    }
+
+    /// Looks ahead at the events of the next reference, to `page`: if the page enters memory during it,
+    /// the page was absent, and an eviction in the same step came first.
+    fn before(&mut self, page: u32, made: u32, rows: &[Row], arrivals: &[(u32, u32)], opt: &Opt) {
+        let step = |reference: u32| reference <= made + 1;
+        if !arrivals.iter().take_while(|row| step(row.0)).any(|row| row.1 == page) {
+            return;
+        }
+        let mut evicted = None;
+        if self.present[page as usize] {
+            let mut rows = rows.iter().take_while(|row| step(row.reference));
+            let Some(row) = rows.find(|row| row.page == page) else { return };
+            self.leave(&[*row], made, opt);
+            evicted = Some(page);
+        }
+        self.demanded = Some(Demanded { page, evicted });
+    }
+
     /// Removes the pages that are absent after `made` references. Ranks count all pages that were in
     /// memory before.
-    fn leave(&mut self, gone: &[(u32, u32)], made: u32, opt: &Opt) {
+    fn leave(&mut self, gone: &[Row], made: u32, opt: &Opt) {
         let first = self.judged.evictions.len();
-        for &(reference, page) in gone {
+        for &Row { reference, page, by, workingset } in gone {
             let at = page as usize;
             if !std::mem::replace(&mut self.present[at], false) {
                 self.judged.contradictions += 1;
@@ -262,9 +390,13 @@ impl Judging {
                 next: None,
                 rank,
                 once: self.since[at] <= 1,
+                unused: self.ahead[at],
                 kept: kept.then_some(0),
                 dirty: self.written[at].then_some(true),
+                by,
+                workingset,
             });
+            self.ahead[at] = false;
         }
         for number in first..self.judged.evictions.len() {
             let at = self.judged.evictions[number].page as usize;
@@ -286,10 +418,16 @@ impl Judging {
         let eviction = self.judged.evictions.get_mut(left as usize);
         let hit = self.present[at];
         self.judged.faults += u64::from(!hit);
+        self.judged.arrived += u64::from(!hit);
+        // A page that was absent must have arrived.
+        self.judged.contradictions += u64::from(!hit && self.has_arrivals && self.demanded.is_none());
+        let first_after_ahead = std::mem::replace(&mut self.ahead[at], false);
         self.judged.opt += u64::from(!opt_hit);
         let regret = &mut self.judged.regret;
         match (hit, opt_hit, &eviction) {
+            (true, false, _) if first_after_ahead => regret.ahead += 1,
             (true, false, _) => regret.saved += 1,
+            (false, true, Some(eviction)) if eviction.unused => regret.unused += 1,
             (false, true, Some(eviction)) if eviction.rank < YOUNG => regret.young += 1,
             (false, true, Some(eviction)) if eviction.once => regret.once += 1,
             (false, true, Some(_)) => regret.old += 1,

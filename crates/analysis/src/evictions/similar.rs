@@ -41,7 +41,10 @@ impl Similarity {
 /// returns whether the next reference writes.
 pub fn similar(log: &Log, judged: &Judged, write: impl Fn() -> Box<dyn FnMut() -> bool>) -> Vec<Similarity> {
     let one = |&model: &&'static str| {
-        let memory = Memory::named(model, log.pages, log.frames, log.limit, log.swap)?;
+        let memory = match log.arrivals {
+            Some(_) => Memory::of_file(model, log.pages, log.frames)?,
+            None => Memory::named(model, log.pages, log.frames, log.limit, log.swap)?,
+        };
         replay(model, memory, log, judged, write())
     };
     let mut list: Vec<Similarity> = MODELS.iter().filter_map(one).collect();

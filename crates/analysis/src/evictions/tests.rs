@@ -33,6 +33,10 @@ fn log_of(
     (start, rows)
 }
 
+fn of_rows(rows: &[(u32, u32)]) -> Vec<Row> {
+    rows.iter().map(|&(reference, page)| Row { reference, page, ..Row::default() }).collect()
+}
+
 fn judged(
     policy: &str,
     pages: u32,
@@ -54,7 +58,8 @@ fn judged(
         opening: opening.len(),
         references: &all,
         present: &present,
-        rows: &rows,
+        rows: &of_rows(&rows),
+        arrivals: None,
         frames,
         limit: frames,
         swap: SwapDevice::Disk,
@@ -167,7 +172,7 @@ proptest! {
         let kind: PolicyKind = policy.parse().unwrap();
         let (present, rows) =
             log_of(kind.build(16, frames, None).as_mut(), 16, &opening, &measured);
-        let log = Log { pages: 16, opening: 16, references: &all, present: &present, rows: &rows, frames, limit: frames, swap: SwapDevice::Disk, writes: false, written: false };
+        let log = Log { pages: 16, opening: 16, references: &all, present: &present, rows: &of_rows(&rows), arrivals: None, frames, limit: frames, swap: SwapDevice::Disk, writes: false, written: false };
         let judged = judge(&log);
         let slow = naive(&opening, &measured, &present, &rows, frames as usize);
         prop_assert_eq!(judged.evictions.len(), slow.len());
@@ -188,10 +193,92 @@ proptest! {
         present in proptest::collection::vec(proptest::bool::ANY, 8),
     ) {
         rows.sort_unstable();
-        let log = Log { pages: 8, opening: 0, references: &measured, present: &present, rows: &rows, frames: 3, limit: 3, swap: SwapDevice::Disk, writes: false, written: false };
+        let log = Log { pages: 8, opening: 0, references: &measured, present: &present, rows: &of_rows(&rows), arrivals: None, frames: 3, limit: 3, swap: SwapDevice::Disk, writes: false, written: false };
         let judged = judge(&log);
         prop_assert_eq!(judged.regret.total(), judged.faults as i64 - judged.opt as i64);
     }
+}
+
+/// Read-ahead of two pages per fault into a FIFO of `frames` pages, with some evictions put off to the
+/// next step, as kswapd makes them. Returns the evictions, the arrivals, the misses, and the pages at
+/// the end.
+fn read_ahead(
+    measured: &[u32],
+    pages: u32,
+    frames: usize,
+    late: &[bool],
+) -> (Vec<(u32, u32)>, Vec<(u32, u32)>, u64, usize) {
+    let (mut held, mut rows, mut came, mut misses) =
+        (std::collections::VecDeque::new(), Vec::new(), Vec::new(), 0);
+    for (made, &page) in (1u32..).zip(measured) {
+        // kswapd, before the reference.
+        if late[made as usize % late.len()]
+            && let Some(gone) = held.pop_front()
+        {
+            rows.push((made, gone));
+        }
+        if held.contains(&page) {
+            continue;
+        }
+        misses += 1;
+        for new in page..(page + 3).min(pages) {
+            if !held.contains(&new) {
+                if held.len() == frames {
+                    rows.push((made, held.pop_front().unwrap()));
+                }
+                held.push_back(new);
+                came.push((made, new));
+            }
+        }
+    }
+    (rows, came, misses, held.len())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn the_parts_of_a_file_sum_to_the_misses_beyond_opt_and_pages_are_conserved(
+        measured in proptest::collection::vec(0u32..24, 1..400),
+        frames in 4usize..20,
+        late in proptest::collection::vec(proptest::bool::ANY, 1..40),
+    ) {
+        let (rows, came, misses, last) = read_ahead(&measured, 24, frames, &late);
+        let all = of_rows(&rows);
+        let log = Log { pages: 24, opening: 0, references: &measured, present: &[false; 24], rows: &all, arrivals: Some(&came), frames: frames as u32, limit: frames as u32, swap: SwapDevice::Disk, writes: false, written: false };
+        let judged = judge(&log);
+        prop_assert_eq!(judged.contradictions, 0);
+        prop_assert_eq!((judged.faults, judged.arrived), (misses, came.len() as u64));
+        prop_assert_eq!(judged.regret.total(), judged.faults as i64 - judged.opt as i64);
+        prop_assert_eq!(judged.resident, [0, last as u64]);
+        prop_assert_eq!(judged.evictions.len(), rows.len());
+    }
+}
+
+/// A sequential scan with read-ahead: two of three references hit pages that OPT does not have, and
+/// nothing is evicted before its use.
+#[test]
+fn hits_on_pages_that_were_read_ahead_are_counted_against_the_misses() {
+    let measured: Vec<u32> = (0..60).collect();
+    let (rows, came, misses, _) = read_ahead(&measured, 60, 6, &[false]);
+    let all = of_rows(&rows);
+    let log = Log {
+        pages: 60,
+        opening: 0,
+        references: &measured,
+        present: &[false; 60],
+        rows: &all,
+        arrivals: Some(&came),
+        frames: 6,
+        limit: 6,
+        swap: SwapDevice::Disk,
+        writes: false,
+        written: false,
+    };
+    let judged = judge(&log);
+    assert_eq!((misses, judged.faults, judged.opt), (20, 20, 60));
+    assert_eq!(judged.regret, Regret { ahead: 40, ..Regret::default() });
+    assert!(judged.evictions.iter().all(|one| !one.unused && one.once));
 }
 
 /// A model's own run is most similar to that model, and its log is complete.
@@ -213,7 +300,7 @@ fn a_models_run_is_most_like_itself() {
         let mut seen = Observations::default();
         let request = Request::new(Experiment::Mapanon(paging.clone()), setting);
         Model::new(model, &[]).unwrap().plan(&request).unwrap().perform(&mut seen).unwrap();
-        let judgement = of_observations(&paging, &seen).unwrap().unwrap();
+        let judgement = of_observations(&paging, Backing::Anonymous, &seen).unwrap().unwrap();
         let complete = judgement.completeness;
         assert!(judgement.evictions > 1000 && complete.is_whole(), "{complete:?}");
         assert_eq!((complete.difference(), complete.unseen()), (Some(0), Some(0)), "{model} {complete:?}");

@@ -25,7 +25,7 @@ pub use access::{HIT, KINDS, MAJOR, MINOR, access_metrics};
 pub use curve::{Point, curve, page_size_of};
 pub use distribution::{Distribution, merged};
 pub use estimate::{Estimate, estimate, left_out};
-pub use evictions::EvictionLog;
+pub use evictions::{EvictionLog, Evictor};
 pub use faultscale::throughputs;
 pub use fileread::{ReadCosts, case_names};
 pub use latency::{Geometry, Loads, SHARED_CACHE, latencies, loads};

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use pagelab_experiment::{Failure, Recorder, Result};
 use pagelab_kernel::cgroup::Group;
 use pagelab_kernel::content::Filler;
+use pagelab_kernel::hierarchy;
 use pagelab_kernel::region;
 use pagelab_kernel::root::Root;
 use serde::{Deserialize, Serialize};
@@ -49,6 +50,19 @@ pub struct ExecutionContext {
     pub environment: Entries,
 }
 
+/// The memory cgroup outside of a load's limit.
+pub(crate) struct Outside(Option<PathBuf>);
+
+impl Outside {
+    /// Moves the calling process into it, so that a large result is not charged to the limit. A process
+    /// that may not move stays where it is.
+    pub(crate) fn enter(&self) {
+        if let Some(path) = &self.0 {
+            let _ = Group::new(path).join();
+        }
+    }
+}
+
 impl ExecutionContext {
     /// Moves the calling process into the place's cgroup: what it allocates from now on is bounded,
     /// what it has already is not.
@@ -64,6 +78,12 @@ impl ExecutionContext {
                 .map_err(|e| Failure::system(format!("joining the cgroup {}", path.display()), &e))?;
         }
         Ok(())
+    }
+
+    /// The memory cgroup that the calling process is in, to go back to with [`Outside::enter`] when the
+    /// load is over; none if the load has no cgroup.
+    pub(crate) fn outside(&self) -> Outside {
+        Outside(self.cgroup.as_ref().and_then(|_| hierarchy::memory_of(std::process::id())))
     }
 
     /// The cgroup that bounds the load.

@@ -168,7 +168,9 @@ pub fn play(
                 count[page as usize] += 1;
                 last[page as usize] = done as u32;
                 if let Some(log) = &mut evictions {
-                    player.evicted(&mut |gone| log.add(done as u32, gone));
+                    player.evicted(&mut |gone| {
+                        log.add(done as u32, gone);
+                    });
                 }
             }
             recorder.progress("references", done as u64, total as u64);

@@ -9,14 +9,14 @@ use super::{ExchangeError, nothing};
 
 /// The columns. An empty field is not known, or does not exist.
 const HEADING: &str = "run,reference,page,last_reference,references,next_reference,age_rank,once,opt_kept,\
-                       opt_kept_for,dirty";
+                       opt_kept_for,dirty,unused,by,workingset";
 
 /// Runs without a log have no rows.
 pub(super) fn write(runs: &[Run], to: &mut impl Write) -> Result<(), ExchangeError> {
     let judged: Vec<(&Run, Vec<Eviction>)> =
         runs.iter().filter_map(|run| Some((run, list(run).ok()??))).collect();
     if judged.is_empty() {
-        return Err(nothing(runs, "there is no log of evictions", "run mapanon with --evictions"));
+        return Err(nothing(runs, "there is no log of evictions", "run mapanon or mapfile with --evictions"));
     }
     writeln!(to, "{HEADING}")?;
     for (run, evictions) in judged {
@@ -34,7 +34,7 @@ fn row(name: &str, one: &Eviction, to: &mut impl Write) -> Result<(), ExchangeEr
     }
     writeln!(
         to,
-        "{name},{},{},{},{},{},{:.3},{},{},{},{}",
+        "{name},{},{},{},{},{},{:.3},{},{},{},{},{},{},{}",
         one.reference,
         one.page,
         field(one.last()),
@@ -44,7 +44,10 @@ fn row(name: &str, one: &Eviction, to: &mut impl Write) -> Result<(), ExchangeEr
         one.once,
         one.kept.is_some(),
         field(one.kept),
-        field(one.dirty)
+        field(one.dirty),
+        one.unused,
+        one.by.name(),
+        field(one.workingset)
     )?;
     Ok(())
 }
@@ -58,6 +61,7 @@ fn quoted(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use pagelab_experiment::build::Evictor;
 
     #[test]
     fn a_row_has_every_column_and_empty_fields_for_unknown_values() {
@@ -71,15 +75,25 @@ mod tests {
             once: true,
             kept: None,
             dirty: None,
+            unused: false,
+            by: Evictor::Unknown,
+            workingset: None,
         };
         let mut text = Vec::new();
         row(&quoted("a,\"b"), &one, &mut text).unwrap();
-        let seen = Eviction { kept: Some(3), next: Some(54), dirty: Some(true), ..one };
+        let seen = Eviction {
+            kept: Some(3),
+            next: Some(54),
+            dirty: Some(true),
+            by: Evictor::Kswapd,
+            workingset: Some(false),
+            ..one
+        };
         row("b", &seen, &mut text).unwrap();
         let text = String::from_utf8(text).unwrap();
         assert_eq!(
             text,
-            "\"a,\"\"b\",50,7,-10,0,,33.333,true,false,,\nb,50,7,-10,0,54,33.333,true,true,3,true\n"
+            "\"a,\"\"b\",50,7,-10,0,,33.333,true,false,,,false,,\nb,50,7,-10,0,54,33.333,true,true,3,true,false,kswapd,false\n"
         );
         let fields = text.lines().next_back().unwrap().split(',').count();
         assert_eq!(fields, HEADING.split(',').count());

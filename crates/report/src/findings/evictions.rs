@@ -1,6 +1,6 @@
 //! The judged evictions of a run as a sentence and as tables.
 
-use pagelab_analysis::evictions::{CLASSES, Completeness, Judgement, Similarity};
+use pagelab_analysis::evictions::{ByTask, CLASSES, Completeness, Judgement, Similarity};
 use pagelab_analysis::finding::{Finding, What};
 
 use super::shown;
@@ -25,6 +25,11 @@ pub(super) fn sentence(finding: &Finding, judgement: &Judgement) -> String {
         "the median evicted page was older than {:.0}% of the pages in memory",
         judgement.rank
     ));
+    parts.extend(evictors(&judgement.by));
+    if judgement.unused > 0 {
+        let share = judgement.unused as f64 / judgement.evictions as f64 * 100.0;
+        parts.push(format!("{share:.1}% of the evicted pages were read ahead and never referenced"));
+    }
     if !judgement.completeness.is_whole() {
         parts.push(format!(
             "the log is full and covers the first {} references only",
@@ -32,6 +37,29 @@ pub(super) fn sentence(finding: &Finding, judgement: &Judgement) -> String {
         ));
     }
     parts.join("; ")
+}
+
+/// Who freed the pages.
+fn evictors(by: &[ByTask]) -> Option<String> {
+    let all: u64 = by.iter().map(|one| one.evictions).sum();
+    let first = by.first().filter(|one| !one.by.is_empty())?;
+    let share = first.evictions as f64 / all as f64 * 100.0;
+    Some(match first.by {
+        "nobody" => format!("{share:.0}% of them came back from the swap cache before they were freed"),
+        _ => format!("{} freed {share:.0}% of them", who(first.by)),
+    })
+}
+
+/// The tasks of this name in the log.
+fn who(name: &str) -> &'static str {
+    match name {
+        "kswapd" => "kswapd",
+        "direct" => "direct reclaim",
+        "cgroup" => "reclaim at the cgroup's limit",
+        "task" => "tasks other than kswapd",
+        "nobody" => "nobody: back from the swap cache",
+        _ => "not freed before the end",
+    }
 }
 
 /// The most similar model by the pages in memory and by the order of evictions; both if they
@@ -63,7 +91,30 @@ pub(super) fn tables(finding: &Finding) -> Vec<TextTable> {
     if judgement.evictions == 0 {
         return vec![completeness(judgement)];
     }
-    vec![causes(judgement), ranks(judgement), models(judgement), completeness(judgement)]
+    let by = (!judgement.by.is_empty()).then(|| by_task(judgement));
+    let first = [causes(judgement), ranks(judgement)].into_iter().chain(by);
+    first.chain([models(judgement), completeness(judgement)]).collect()
+}
+
+fn by_task(judgement: &Judgement) -> TextTable {
+    let share = |part: u64, all: u64| format!("{:.1}%", part as f64 / all as f64 * 100.0);
+    let rows = judgement.by.iter().map(|one| {
+        vec![
+            who(one.by).to_owned(),
+            count(one.evictions as f64),
+            share(one.kept_by_opt, one.evictions),
+            share(one.workingset, one.evictions),
+            format!("{:.0}%", one.rank),
+        ]
+    });
+    let headings = ["freed by", "evictions", "kept by OPT", "workingset", "age rank"];
+    let mut table = TextTable::new("Evictions by the task that freed the page", headings, rows);
+    table.remarks.push(
+        "workingset: the kernel had flagged the page, because it was active or came back soon after an \
+         earlier eviction. Age rank: median share of the pages in memory that were younger."
+            .into(),
+    );
+    table
 }
 
 fn causes(judgement: &Judgement) -> TextTable {
@@ -73,11 +124,14 @@ fn causes(judgement: &Judgement) -> TextTable {
         ("evicted from the older half after one reference", regret.once as f64),
         ("evicted from the older half after several references", regret.old as f64),
         ("not in memory before the first reference", regret.outside as f64),
+        ("read ahead, and evicted before the first reference", regret.unused as f64),
         ("hits on pages that OPT had evicted", -(regret.saved as f64)),
+        ("first hits on pages that were read ahead", -(regret.ahead as f64)),
         ("total", regret.total() as f64),
     ];
+    let ahead = |row: &(&str, f64)| judgement.file || !row.0.contains("read ahead");
     let signed = |value: f64| if value < 0.0 { format!("-{}", count(-value)) } else { count(value) };
-    let rows = named.map(|(cause, faults)| vec![cause.to_owned(), signed(faults)]);
+    let rows = named.into_iter().filter(ahead).map(|(cause, faults)| vec![cause.to_owned(), signed(faults)]);
     let mut table = TextTable::new("Faults beyond OPT by cause", ["cause", "faults"], rows);
     table.remarks.push(format!(
         "The run had {} faults, OPT with {} frames {}. References are counted from the fault that loaded the page.",
@@ -141,15 +195,23 @@ fn completeness(judgement: &Judgement) -> TextTable {
     let pages = |value: u64| count(value as f64);
     let mut rows = vec![
         vec!["in memory before the first reference".to_owned(), pages(complete.resident_first)],
-        vec!["came back to memory".to_owned(), pages(returned)],
+        vec![
+            if judgement.file { "entered the page cache" } else { "came back to memory" }.to_owned(),
+            pages(returned),
+        ],
         vec!["evicted".to_owned(), pages(evictions)],
     ];
     let mut row = |name: &str, value: Option<u64>| {
         rows.extend(value.map(|value| vec![name.to_owned(), pages(value)]));
     };
-    row("evicted and back between two reads of the page table", Some(complete.between));
+    row("fetched for a reference", judgement.file.then_some(complete.fetched));
+    row(
+        "evicted and back between two reads of the page table",
+        (!judgement.file).then_some(complete.between),
+    );
     row("in memory after the last reference", complete.present_last);
-    row("faults counted", complete.counted_faults);
+    row(if judgement.file { "major faults counted" } else { "faults counted" }, complete.counted_faults);
+    row("pages freed by the kernel (workingset_eviction)", complete.freed);
     row("pages reclaimed by kswapd (pgsteal_kswapd)", complete.stolen_by_kswapd);
     row("pages reclaimed by tasks (pgsteal_direct)", complete.stolen_by_tasks);
     row("pages written to swap (pswpout)", complete.swapped_out);
@@ -160,9 +222,10 @@ fn completeness(judgement: &Judgement) -> TextTable {
     if let Some(difference) = complete.difference() {
         let (first, last) = (complete.resident_first, complete.present_last.unwrap_or_default());
         table.remarks.push(format!(
-            "{} in memory at the start + {} returned = {} evicted + {} in memory at the end; difference {}.",
+            "{} in memory at the start + {} {} = {} evicted + {} in memory at the end; difference {}.",
             pages(first),
             pages(returned),
+            if judgement.file { "entered" } else { "returned" },
             pages(evictions),
             pages(last),
             signed(difference)
@@ -172,17 +235,26 @@ fn completeness(judgement: &Judgement) -> TextTable {
         value.map(|value| format!("{name} {}", signed(value as i64 - evictions as i64)))
     };
     let parts = [
-        complete.unseen().map(|unseen| format!("faults minus returns {}", signed(unseen))),
-        against("pgsteal minus evictions", complete.stolen()),
-        against("pswpout minus evictions", complete.swapped_out),
+        complete.unseen().map(|unseen| {
+            let of = if judgement.file { "major faults minus fetched pages" } else { "faults minus returns" };
+            format!("{of} {}", signed(unseen))
+        }),
+        match (complete.stolen(), complete.freed) {
+            (Some(stolen), Some(freed)) => {
+                Some(format!("pgsteal minus freed pages {}", signed(stolen as i64 - freed as i64)))
+            }
+            (stolen, _) => against("pgsteal minus evictions", stolen),
+        },
+        against("pswpout minus evictions", complete.swapped_out.filter(|_| !judgement.file)),
     ];
     let parts: Vec<String> = parts.into_iter().flatten().collect();
     if complete.stolen().is_some() {
-        table.remarks.push(
-            "Tasks reclaim in an allocation (direct reclaim) or at their cgroup's limit. The page table does not \
-             show who evicted a page."
-                .into(),
-        );
+        let mut remark =
+            "Tasks reclaim in an allocation (direct reclaim) or at their cgroup's limit.".to_owned();
+        if judgement.by.is_empty() {
+            remark += " The page table does not show who evicted a page.";
+        }
+        table.remarks.push(remark);
     }
     if !parts.is_empty() {
         table.remarks.push(format!("Differences: {}.", parts.join("; ")));

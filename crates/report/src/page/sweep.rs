@@ -43,9 +43,15 @@ const SAID: &[(TableId, &[ColumnId])] = &[
 pub fn plots(shown: &[Shown]) -> Vec<Plot> {
     let mut names: Vec<&str> = Vec::new();
     for table in shown.iter().flat_map(|s| &s.repetition.observations.tables) {
-        let other = [windows::TABLE, tables::evictions::TABLE, tables::curve::TABLE, counters::TABLE]
-            .iter()
-            .any(|other| *other == *table.name);
+        let other = [
+            windows::TABLE,
+            tables::evictions::TABLE,
+            tables::arrivals::TABLE,
+            tables::curve::TABLE,
+            counters::TABLE,
+        ]
+        .iter()
+        .any(|other| *other == *table.name);
         if !other && !names.contains(&table.name.as_str()) {
             names.push(&table.name);
         }

@@ -178,10 +178,15 @@ metrics! {
          until it falls to zswap.accept-threshold-percent of its limit. Some kernels also reject \
          incompressible pages. Missing before Linux 6.8.";
     EVICTIONS = "evictions", Pages, Count, Lower,
-        "mapanon --evictions: pages that left the page table during the references",
-        "A page that left and came back several times counts each time. On a kernel, pages leave \
-         the page table before they leave memory: a page can return from the swap cache by a \
-         minor fault.";
+        "--evictions: pages that left the page table (mapanon) or the page cache (mapfile)",
+        "A page that left and came back several times counts each time. On a kernel, anonymous \
+         pages leave the page table before they leave memory: a page can return from the swap \
+         cache by a minor fault.";
+    EVICTIONS_FREED = "evictions.freed", Pages, Count, Lower,
+        "mapanon --evictions: pages of the mapping that the kernel freed during the references",
+        "Counted at a kernel function (workingset_eviction). It includes pages that read-ahead \
+         brought into the swap cache and no reference mapped. Missing on kernels that refuse BPF \
+         programs on functions.";
     PAGES_PRESENT = "pages.present", Pages, Max, Neither,
         "maximum number of pages of the mapping in memory at any snapshot: its real number of \
          frames",

@@ -49,8 +49,16 @@ tables! {
         LAST = "pages.last", Pages, "pages in such folios after the last reference";
     }
     evictions = "evictions", "eviction of a page, of runs with --evictions" {
+        BY = "by", Text, "who freed the page: kswapd, direct (reclaim), cgroup (limit), task, nobody";
         REFERENCE = "reference", Count, "references made when the page was first known to be gone";
         PAGE = "page", Count, "the page of the mapping, from 0";
+        PAGES = "pages", Pages, "number of pages from this one on; 1 if it is missing";
+        WORKINGSET = "workingset", Count, "1 if the kernel had flagged the page as workingset, else 0";
+    }
+    arrivals = "arrivals", "page that entered the page cache, of mapfile with --evictions" {
+        REFERENCE = "reference", Count, "the reference during which the page entered, from 1";
+        PAGE = "page", Count, "the page of the mapping, from 0";
+        PAGES = "pages", Pages, "number of pages from this one on";
     }
     writeback = "writeback", "sample of dirty and writeback bytes, of runs with writes" {
         REFERENCE = "reference", Count, "the last reference before the sample";
@@ -243,14 +251,14 @@ impl Declaration for Mapped<'_> {
         if *backing == Backing::File && paging.backing != Backing::Anonymous {
             return Some(("backing", "is the file in mapfile", "use mapanon"));
         }
-        if paging.evictions && *backing != Backing::Anonymous {
+        if paging.evictions && !matches!(backing, Backing::Anonymous | Backing::File) {
             return Some((
                 "evictions",
-                "logs evictions of private anonymous memory only",
-                "use mapanon --backing anon",
+                "logs evictions of private anonymous memory and of files only",
+                "use mapanon --backing anon, or mapfile",
             ));
         }
-        if paging.evictions && paging.writes.is_mixed() {
+        if paging.evictions && *backing == Backing::Anonymous && paging.writes.is_mixed() {
             return Some((
                 "evictions",
                 "cannot tell a fault of a first write from a return to memory",
@@ -330,8 +338,8 @@ impl Declaration for Mapped<'_> {
         /// The maps of a run as the notebook gives them back, which it bounds.
         const MAPS: u64 = 16 * 16;
         const READ_BACK: u64 = 1 << 30;
-        /// A row of the log of evictions, and of its table.
-        const A_ROW: u64 = 8 + 2 * 16;
+        /// A row of the log of evictions, and of its table with a text; the same of arrivals.
+        const A_ROW: u64 = 20 + 4 * 16 + 32 + 20 + 3 * 16;
         let pages = self.0.pages;
         let log = if self.0.evictions { MAX_EVICTIONS as u64 * A_ROW } else { 0 };
         log.saturating_add(pages.saturating_mul(A_PAGE))

@@ -188,6 +188,7 @@ impl Task<'_> {
             )?;
         }
 
+        let outside = self.context.outside();
         self.context.join()?;
         measuring.others = measuring.resident.as_mut().and_then(ResidentSet::read);
         let allowed = self.backing == Backing::Anonymous && self.huge_pages() != HugePages::Forbidden;
@@ -220,7 +221,12 @@ impl Task<'_> {
         if let Some((output, _)) = output {
             output.report(recorder)?;
         }
-        evictions.map_or(Ok(()), |evictions| evictions.report(recorder))?;
+        if let Some(evictions) = evictions {
+            // The log can be larger than the limit.
+            outside.enter();
+            evictions.report(recorder)?;
+            self.context.join()?;
+        }
         compressed.report(recorder)?;
         if self.backing != Backing::File {
             huge.report(recorder)?;
@@ -368,7 +374,8 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
     ) -> Result<Self> {
         let written = file.filter(|_| !task.paging.write_share().is_none());
         let output = written.map(|file| (Output::open(task.context, plan, task.paging.syncs), file));
-        let evictions = task.paging.evictions.then(|| Evictions::new(task.paging, pages));
+        let evictions =
+            task.paging.evictions.then(|| Evictions::new(task.paging, pages, file)).transpose()?;
         let faulted = evictions.as_ref().map(Evictions::interval);
         Ok(Self {
             output,
@@ -417,7 +424,7 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
         };
         snapshot(0, reader, seen)?;
         if let Some(evictions) = evictions {
-            evictions.begin(&seen.snapshots[0]);
+            evictions.begin(&seen.snapshots[0], region);
         }
         if let Some((output, _)) = output {
             output.begin();
