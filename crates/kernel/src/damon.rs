@@ -1,7 +1,7 @@
-//! The kernel's data access monitor, DAMON: one kdamond that watches a mapping of this process,
-//! with one scheme.
+//! The kernel's data access monitor, DAMON: one kdamond that watches a mapping of this process with
+//! one scheme ([`Kdamond`]), or samples the memory of another process ([`Sampler`]).
 //!
-//! Documentation/admin-guide/mm/damon/usage.rst. Only virtual addresses of this process are watched
+//! Documentation/admin-guide/mm/damon/usage.rst. Only fixed ranges of virtual addresses are watched
 //! (operations `fvaddr`): a scheme on physical ones acts on the whole machine, and its filters
 //! differ from kernel to kernel. The number of kdamonds is put back to 0 with everything else that
 //! a run changes ([`FILES`]), for which one that is on is switched off ([`switch_off`]).
@@ -11,6 +11,7 @@ use std::fs;
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::error::Error;
 use crate::kthread::KernelThreads;
@@ -31,8 +32,13 @@ const REGIONS: [u64; 2] = [10, 1000];
 /// # Errors
 /// The two sentences.
 pub fn available() -> Result<(), (String, String)> {
-    let Some(count) = text(Path::new(FILES[0])) else {
+    let file = Path::new(FILES[0]);
+    if !file.exists() {
         return Err((format!("has a kernel without DAMON: there is no {}", FILES[0]), REMEDY.to_owned()));
+    }
+    let writable = fs::OpenOptions::new().write(true).open(file).is_ok();
+    let Some(count) = text(file).filter(|_| writable) else {
+        return Err((format!("does not let this user write {}", FILES[0]), "run as root".to_owned()));
     };
     if count == "0" {
         return Ok(());
@@ -102,23 +108,9 @@ impl Kdamond {
     /// # Errors
     /// When DAMON is in use, watches no virtual addresses, or refuses.
     pub fn start(scheme: &Scheme, range: &Range<usize>, quota: u64) -> Result<Self, Error> {
-        available().map_err(|(why, remedy)| Error::unsupported(format!("this machine {why}"), remedy))?;
-        set("nr_kdamonds", 1)?;
-        // From here on what is set up is taken down when this is dropped.
-        let mut kdamond = Self { thread: KernelThreads::none() };
-        set("0/contexts/nr_contexts", 1)?;
-        let known = text(&path("0/contexts/0/avail_operations")).unwrap_or_default();
-        if !known.split_ascii_whitespace().any(|word| word == OPERATIONS) {
-            let known = known.replace('\n', ", ");
-            let what = format!(
-                "this kernel's DAMON does not support virtual addresses ({OPERATIONS}); it has: \
-                    {known}"
-            );
-            return Err(Error::unsupported(what, REMEDY));
-        }
+        let mut kdamond = Self::add()?;
         let us = |ms: u32| u64::from(ms) * 1000;
         let context = |file: &str, value: &dyn Display| set(&format!("0/contexts/0/{file}"), value);
-        context("operations", &OPERATIONS)?;
         context("monitoring_attrs/intervals/sample_us", &us(scheme.sampling))?;
         context("monitoring_attrs/intervals/aggr_us", &us(scheme.aggregation))?;
         // Fixed ranges are never updated.
@@ -150,6 +142,26 @@ impl Kdamond {
         set_scheme("watermarks/metric", &"none")?;
         set("0/state", "on")?;
         kdamond.thread = KernelThreads::find("kdamond.");
+        Ok(kdamond)
+    }
+
+    /// Adds one that is off, has one context for fixed ranges of virtual addresses, and is taken
+    /// down when it is dropped.
+    fn add() -> Result<Self, Error> {
+        available().map_err(|(why, remedy)| Error::unsupported(format!("this machine {why}"), remedy))?;
+        set("nr_kdamonds", 1)?;
+        let kdamond = Self { thread: KernelThreads::none() };
+        set("0/contexts/nr_contexts", 1)?;
+        let known = text(&path("0/contexts/0/avail_operations")).unwrap_or_default();
+        if !known.split_ascii_whitespace().any(|word| word == OPERATIONS) {
+            let known = known.replace('\n', ", ");
+            let what = format!(
+                "this kernel's DAMON does not support virtual addresses ({OPERATIONS}); it has: \
+                    {known}"
+            );
+            return Err(Error::unsupported(what, REMEDY));
+        }
+        set("0/contexts/0/operations", OPERATIONS)?;
         Ok(kdamond)
     }
 
@@ -189,6 +201,100 @@ impl Drop for Kdamond {
         // What does not succeed here is undone with the journal, and said there.
         if switch_off(Path::new(FOLDER)).unwrap_or(false) {
             let _ = fs::write(FILES[0], "0");
+        }
+    }
+}
+
+/// A kdamond of ours that samples the memory of a process.
+///
+/// In each range it clears the accessed bit of one page, drawn at random, and looks after an
+/// interval whether the page was referenced (mm/damon/vaddr.c). Sampling and aggregation interval
+/// are one, so each range is sampled once; and there are too many ranges for DAMON to split them,
+/// and their sizes let it merge only small ones with the same outcome (mm/damon/core.c).
+#[derive(Debug)]
+pub struct Sampler(Kdamond);
+
+/// The scheme, which only counts, and the regions that it found.
+const SCHEME: &str = "0/contexts/0/schemes/0";
+const FOUND: &str = "0/contexts/0/schemes/0/tried_regions";
+
+impl Sampler {
+    /// Sets it up.
+    ///
+    /// # Errors
+    /// When DAMON is in use, watches no virtual addresses, does not tell regions, or refuses.
+    pub fn open() -> Result<Self, Error> {
+        let new = Self(Kdamond::add()?);
+        set("0/contexts/0/targets/nr_targets", 1)?;
+        set("0/contexts/0/schemes/nr_schemes", 1)?;
+        if !path(FOUND).exists() {
+            let what =
+                format!("this kernel's DAMON does not list regions: there is no {}", path(FOUND).display());
+            return Err(Error::unsupported(what, "use Linux 6.2 or later"));
+        }
+        let scheme = |file: &str, value: &dyn Display| set(&format!("{SCHEME}/{file}"), value);
+        scheme("action", &"stat")?;
+        for of in ["sz", "nr_accesses", "age"] {
+            scheme(&format!("access_pattern/{of}/min"), &0)?;
+            scheme(&format!("access_pattern/{of}/max"), &u32::MAX)?;
+        }
+        scheme("access_pattern/sz/max", &u64::MAX)?;
+        scheme("quotas/ms", &0)?;
+        scheme("quotas/bytes", &0)?;
+        scheme("watermarks/metric", &"none")?;
+        Ok(new)
+    }
+
+    /// Begins to sample a page of each of `ranges` of the process `pid` for `interval`. The ranges
+    /// are ascending and do not overlap.
+    ///
+    /// # Errors
+    /// When the kernel refuses, for example because the process has ended.
+    pub fn begin(&self, pid: u32, ranges: &[Range<u64>], interval: Duration) -> Result<(), Error> {
+        /// Fewer are refused.
+        const MIN_REGIONS: usize = 3;
+        self.stop()?;
+        let context = |file: &str, value: &dyn Display| set(&format!("0/contexts/0/{file}"), value);
+        for of in ["sample_us", "aggr_us", "update_us"] {
+            context(&format!("monitoring_attrs/intervals/{of}"), &interval.as_micros())?;
+        }
+        let count = ranges.len().max(MIN_REGIONS);
+        // The larger one first: a minimum above the maximum may be refused.
+        context("monitoring_attrs/nr_regions/max", &(count + count / 2))?;
+        context("monitoring_attrs/nr_regions/min", &count)?;
+        context("targets/0/pid_target", &pid)?;
+        context("targets/0/regions/nr_regions", &ranges.len())?;
+        for (number, range) in ranges.iter().enumerate() {
+            context(&format!("targets/0/regions/{number}/start"), &range.start)?;
+            context(&format!("targets/0/regions/{number}/end"), &range.end)?;
+        }
+        set("0/state", "on")
+    }
+
+    /// Waits for the end of the interval. Returns the parts of the ranges whose page was referenced.
+    ///
+    /// # Errors
+    /// When the process has ended, or the kernel does not tell.
+    pub fn finish(&self) -> Result<Vec<Range<u64>>, Error> {
+        set("0/state", "update_schemes_tried_regions")?;
+        let folder = path(FOUND);
+        let entries = fs::read_dir(&folder)
+            .map_err(|source| Error::System { doing: format!("reading {}", folder.display()), source })?;
+        let referenced = entries.flatten().filter_map(|entry| {
+            let of = |file: &str| text(&entry.path().join(file))?.parse::<u64>().ok();
+            (of("nr_accesses")? > 0).then_some(of("start")?..of("end")?)
+        });
+        let mut referenced: Vec<Range<u64>> = referenced.collect();
+        referenced.sort_by_key(|range| range.start);
+        self.stop()?;
+        Ok(referenced)
+    }
+
+    /// Switches it off, if it is on.
+    fn stop(&self) -> Result<(), Error> {
+        match text(&path("0/state")).as_deref() {
+            Some("on") => self.0.stop(),
+            _ => Ok(()),
         }
     }
 }

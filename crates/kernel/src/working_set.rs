@@ -21,6 +21,7 @@
 
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -33,6 +34,7 @@ use crate::region::page_size;
 #[derive(Debug)]
 pub struct Process {
     folder: PathBuf,
+    walk: Duration,
 }
 
 /// Bounds of the private working set of an interval, bytes.
@@ -70,6 +72,8 @@ pub struct Interval {
     pub shared: u64,
     /// Bytes resident at its end.
     pub resident: u64,
+    /// Of these, bytes of private pages. [`Process::sample`] cannot tell: all.
+    pub private: u64,
     /// What reading took.
     pub cost: Duration,
 }
@@ -81,8 +85,34 @@ impl Process {
     /// When there is none or this user may not look at it.
     pub fn open(pid: u32) -> io::Result<Self> {
         let folder = PathBuf::from(format!("/proc/{pid}"));
+        let begun = Instant::now();
         files::text(folder.join("smaps_rollup"))?;
-        Ok(Self { folder })
+        Ok(Self { folder, walk: begun.elapsed() })
+    }
+
+    /// The time that one walk of its page tables took.
+    pub fn walk(&self) -> Duration {
+        self.walk
+    }
+
+    /// The address ranges of its anonymous memory, ascending; adjacent ones are one. Reading them
+    /// walks no page table.
+    ///
+    /// # Errors
+    /// When the process has ended.
+    pub fn anonymous(&self) -> io::Result<Vec<Range<u64>>> {
+        let ranges = anonymous(&files::text(self.folder.join("maps"))?);
+        // A process that has ended is there until its parent asks, without memory.
+        if ranges.is_empty() { Err(gone()) } else { Ok(ranges) }
+    }
+
+    /// Its resident bytes, and those of them that are anonymous, by the kernel's counters.
+    ///
+    /// # Errors
+    /// When the process has ended.
+    pub fn resident(&self) -> io::Result<(u64, u64)> {
+        let text = files::text(self.folder.join("status"))?;
+        value(&text, "VmRSS").zip(value(&text, "RssAnon")).ok_or_else(gone)
     }
 
     /// What the kernel calls it; `None` where it has ended.
@@ -119,6 +149,7 @@ impl Process {
             referenced: sum(|mapping| mapping.referenced),
             shared: sum(Mapping::shared_referenced),
             resident: sum(|mapping| mapping.resident),
+            private: sum(|mapping| mapping.resident - mapping.shared()),
             cost,
         };
         Ok((interval, bounds(&mappings, hidden), areas(&mappings)))
@@ -149,10 +180,12 @@ impl Process {
     pub fn sample(&self) -> io::Result<Interval> {
         let begun = Instant::now();
         let text = files::text(self.folder.join("smaps_rollup"))?;
+        let resident = value(&text, "Rss").ok_or_else(gone)?;
         Ok(Interval {
             referenced: value(&text, "Referenced").ok_or_else(gone)?,
             shared: 0,
-            resident: value(&text, "Rss").ok_or_else(gone)?,
+            resident,
+            private: resident,
             cost: begun.elapsed(),
         })
     }
@@ -160,6 +193,26 @@ impl Process {
 
 fn gone() -> io::Error {
     io::Error::other("the kernel stopped reporting the references of the process")
+}
+
+/// The private mappings of no file that can be accessed: `START-END RIGHTS OFFSET DEVICE INODE [NAME]`.
+fn anonymous(maps: &str) -> Vec<Range<u64>> {
+    const NAMES: [&str; 2] = ["[heap]", "[stack]"];
+    let mut list: Vec<Range<u64>> = Vec::new();
+    for line in maps.lines() {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let [_, rights, _, _, "0", name @ ..] = &words[..] else { continue };
+        let named = name.first().is_none_or(|name| NAMES.contains(name) || name.starts_with("[anon:"));
+        let Some(range) = addresses(line).filter(|_| named) else { continue };
+        if !rights.ends_with('p') || rights.starts_with("---") {
+            continue;
+        }
+        match list.last_mut() {
+            Some(last) if last.end == range.start => last.end = range.end,
+            _ => list.push(range),
+        }
+    }
+    list
 }
 
 /// A mapping's lines: `START-END RIGHTS OFFSET DEVICE INODE [NAME]`, then `NAME:  N kB`.
@@ -320,6 +373,23 @@ mod tests {
         let shown: Vec<_> =
             areas(&mappings(&twice)).into_iter().map(|a| (a.start, a.referenced >> 10)).collect();
         assert_eq!(shown, [(0x7f00, 40), (0x7f20, 55)], "two mappings of one file");
+    }
+
+    #[test]
+    fn anonymous_mappings_are_private_and_of_no_file() {
+        let maps = "400000-401000 r-xp 00000000 fe:00 9 /bin/x\n\
+                    401000-402000 rw-p 00000000 00:00 0 [heap]\n\
+                    402000-405000 rw-p 00000000 00:00 0 \n\
+                    500000-600000 ---p 00000000 00:00 0 \n\
+                    600000-700000 rw-s 00000000 00:05 7 /dev/zero (deleted)\n\
+                    700000-701000 rw-p 00000000 00:00 0 [anon:a pool]\n\
+                    800000-801000 rw-p 00000000 00:00 0 [stack]\n\
+                    801000-803000 r--p 00000000 00:00 0 [vvar]\n";
+        let wanted = [0x40_1000..0x40_5000, 0x70_0000..0x70_1000, 0x80_0000..0x80_1000];
+        assert_eq!(anonymous(maps), wanted);
+        let own = Process::open(std::process::id()).unwrap();
+        let (all, part) = own.resident().unwrap();
+        assert!(part > 0 && all >= part && !own.anonymous().unwrap().is_empty());
     }
 
     #[test]
