@@ -1,6 +1,7 @@
 //! What observations say: findings, comparisons, knees, scaling, regret. Everything here is data;
 //! `report` puts it into words and pictures.
 
+pub mod ages;
 pub mod bisect;
 pub mod change_points;
 pub mod comparison;
