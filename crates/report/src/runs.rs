@@ -79,7 +79,7 @@ pub fn terminal(run: &Run, all: bool, style: &Style) -> String {
     for text in remarks(run) {
         out += &wrap(&format!("Note: {text}"));
     }
-    for table in tables(run, all) {
+    for table in tables(run, all).into_iter().flat_map(|table| table.in_parts(style)) {
         out += &format!("\n{}", table.terminal(style));
     }
     if let (true, Some(last)) = (all, run.repetitions.last()) {

@@ -63,6 +63,42 @@ impl TextTable {
         Some(Self::new(&table.name, table.columns.iter().map(|column| &column.name), rows))
     }
 
+    /// The table in parts that a terminal has room for, each with the names of the rows. A table
+    /// with long names stays whole.
+    pub(crate) fn in_parts(self, style: &Style) -> Vec<Self> {
+        const LONG_NAME: usize = 24;
+        let widths = text::needed_widths(&self.headings, &self.rows);
+        // The gap behind the last column is not printed.
+        let room = style.width + text::GAP;
+        let [names, columns @ ..] = &widths[..] else { return vec![self] };
+        if widths.iter().sum::<usize>() <= room || *names > LONG_NAME || !self.tones.is_empty() {
+            return vec![self];
+        }
+        let (mut parts, mut used): (Vec<Vec<usize>>, usize) = (Vec::new(), room);
+        for (column, width) in (1..).zip(columns) {
+            used += width;
+            match parts.last_mut() {
+                Some(part) if used <= room => part.push(column),
+                _ => {
+                    parts.push(vec![0, column]);
+                    used = names + width;
+                }
+            }
+        }
+        let picked = |cells: &[String], part: &[usize]| {
+            part.iter().filter_map(|&column| cells.get(column).cloned()).collect::<Vec<_>>()
+        };
+        let count = parts.len();
+        let part = |(number, part): (usize, Vec<usize>)| Self {
+            title: if number == 0 { self.title.clone() } else { format!("{} (continued)", self.title) },
+            headings: picked(&self.headings, &part),
+            rows: self.rows.iter().map(|row| picked(row, &part)).collect(),
+            remarks: if number + 1 == count { self.remarks.clone() } else { Vec::new() },
+            tones: Vec::new(),
+        };
+        parts.into_iter().enumerate().map(part).collect()
+    }
+
     /// With its title and remarks, for the terminal.
     pub fn terminal(&self, style: &Style) -> String {
         let mut out = format!("{}\n", wrapped(&self.title, "", "  ", style));
@@ -71,5 +107,34 @@ impl TextTable {
             out += &(wrapped(remark, "", "  ", style) + "\n");
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wide_table_comes_in_parts_with_its_names() {
+        let headings = ["order", "answer", "prefetched", "io.read"];
+        let row = |name: &str| [name, "1.94 s", "16,384", "64.0 MiB"].map(str::to_owned).to_vec();
+        let mut table = TextTable::new("restore", headings, [row("none"), row("sequential")]);
+        table.remarks = vec!["r".to_owned()];
+        let parts = |width| table.clone().in_parts(&Style { color: false, width });
+        // 10, 6, 10 and 8 characters with gaps of two between them.
+        assert_eq!(parts(40).len(), 1);
+        let two = parts(39);
+        let headings: Vec<String> = two.iter().map(|part| part.headings.join(" ")).collect();
+        assert_eq!(headings, ["order answer prefetched", "order io.read"]);
+        assert_eq!(two[1].rows, [["none", "64.0 MiB"], ["sequential", "64.0 MiB"]]);
+        assert_eq!(
+            (two[1].title.as_str(), two[0].remarks.len(), two[1].remarks.len()),
+            ("restore (continued)", 0, 1)
+        );
+        for part in two {
+            let printed = part.terminal(&Style { color: false, width: 39 });
+            assert!(printed.contains("1.94 s") || printed.contains("64.0 MiB"), "{printed}");
+        }
+        assert_eq!(parts(5).len(), 3, "a column each");
     }
 }

@@ -11,7 +11,7 @@ use pagelab_experiment::observation::Unit;
 pub const DASH: &str = "—";
 
 /// Spaces behind a column.
-const GAP: usize = 2;
+pub(crate) const GAP: usize = 2;
 
 /// How to print.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,13 +72,7 @@ pub fn toned<H: AsRef<str>>(headings: &[H], rows: &[Vec<String>], tones: &[Tone]
     } else {
         table.force_no_tty();
     }
-    let right: Vec<bool> = (0..headings.len())
-        .map(|column| {
-            let mut cells =
-                rows.iter().filter_map(|row| row.get(column)).filter(|cell| !cell.is_empty()).peekable();
-            cells.peek().is_some() && cells.all(|cell| is_figure(cell))
-        })
-        .collect();
+    let right = figure_columns(headings.len(), rows);
     let cell = |text: &str, column: usize| {
         let flush = if right[column] { CellAlignment::Right } else { CellAlignment::Left };
         Cell::new(text.replace('\n', "\\u000a")).set_alignment(flush)
@@ -106,6 +100,22 @@ pub fn toned<H: AsRef<str>>(headings: &[H], rows: &[Vec<String>], tones: &[Tone]
     }
     let text = table.to_string();
     text.lines().map(str::trim_end).collect::<Vec<_>>().join("\n")
+}
+
+/// The columns in which every cell is a figure.
+fn figure_columns(columns: usize, rows: &[Vec<String>]) -> Vec<bool> {
+    let has_figures = |column: usize| {
+        let mut cells =
+            rows.iter().filter_map(|row| row.get(column)).filter(|cell| !cell.is_empty()).peekable();
+        cells.peek().is_some() && cells.all(|cell| is_figure(cell))
+    };
+    (0..columns).map(has_figures).collect()
+}
+
+/// The width that each column needs with the gap behind it, so that no word and no figure is broken.
+pub(crate) fn needed_widths(headings: &[String], rows: &[Vec<String>]) -> Vec<usize> {
+    let figures = figure_columns(headings.len(), rows);
+    least_widths(headings, rows, &figures, usize::MAX).iter().map(|width| width + GAP).collect()
 }
 
 fn color(tone: Tone) -> Color {
