@@ -304,6 +304,35 @@ impl BarRow {
     }
 }
 
+/// Bars of named rows from 0, each with the range of the figures behind it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RangeBars {
+    /// The heading.
+    pub title: String,
+    /// What the reader should know.
+    pub caption: String,
+    /// How figures are written, as [`Axis::unit`].
+    pub unit: &'static str,
+    /// What each colour is, by its number; empty where there is one.
+    pub colors: Vec<(usize, String)>,
+    /// The rows.
+    pub rows: Vec<RangeBar>,
+}
+
+/// A row of [`RangeBars`].
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct RangeBar {
+    /// What its figure is of; empty: of the same as the row above.
+    pub label: String,
+    /// The figure.
+    pub value: Option<f64>,
+    /// The ends of its range, if it has one.
+    pub range: Option<(f64, f64)>,
+    /// The number of its colour.
+    #[serde(skip)]
+    pub color: usize,
+}
+
 /// A column of a table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Column {

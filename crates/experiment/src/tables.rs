@@ -62,6 +62,8 @@ pub struct Definition {
     pub columns: &'static [ColumnId],
     /// The columns by which two runs are compared row by row.
     pub compared: &'static [ColumnId],
+    /// The columns that the page draws, a bar per row.
+    pub charted: &'static [ColumnId],
 }
 
 /// A declared table.
@@ -110,9 +112,9 @@ impl Serialize for TableId {
 }
 
 /// Declares tables, each a module: name, what a row is, columns (constant, name, unit, help; of a
-/// metric its constant alone), and the columns by which rows are compared.
+/// metric its constant alone), the columns by which rows are compared, and those that are drawn.
 macro_rules! tables {
-    ($($module:ident = $name:literal, $rows:literal $(, compare($($compared:ident),+))? {
+    ($($module:ident = $name:literal, $rows:literal $(, compare($($compared:ident),+))? $(, chart($($charted:ident),+))? {
         $($column:ident $(= $text:literal, $unit:ident, $help:literal)?;)*
     })*) => {
         /// The tables declared here.
@@ -132,6 +134,7 @@ macro_rules! tables {
                             rows: $rows,
                             columns: &[$($column),*],
                             compared: &[$($($compared),+)?],
+                            charted: &[$($($charted),+)?],
                         });
                 }
             )*

@@ -6,12 +6,12 @@ use pagelab_analysis::figure::{Axis, BarRow, Bars, Plot, Series, Tone};
 use pagelab_analysis::findings::assess;
 use pagelab_experiment::MetricId;
 use pagelab_experiment::build::Sheet;
-use pagelab_experiment::experiments::{Bandwidth, Latency, Paging, Vmtest};
+use pagelab_experiment::experiments::{Bandwidth, Latency, Paging, Restore, Vmtest};
 use pagelab_experiment::observation::{
     Better, Counter, Level, Metric, Note, Observations, PageSet, Unit, Values,
 };
 use pagelab_experiment::{
-    Experiment, Failure, Outcome, Repetition, Request, Run, RunHeader, Setting, Target, TargetSpec,
+    Experiment, Failure, Outcome, Repetition, Request, Run, RunHeader, Setting, Target, TargetSpec, tables,
 };
 use pagelab_model::target::Model;
 use pagelab_report::{Score, Section, TextTable, document, page};
@@ -31,6 +31,7 @@ fn main() -> ExitCode {
         missing_data_is_reported;
         instructions_and_time_share_no_axis;
         bandwidth_is_drawn_by_loop_and_threads_before_all_else;
+        a_restore_is_drawn_by_prefetch_order;
         broken_observations_are_drawn_as_far_as_they_go;
         the_median_repetition_is_one_that_was_timed;
         the_words_of_a_small_page;
@@ -268,6 +269,7 @@ fn studied(text: &str) -> String {
                 ..BarRow::new(text, Some(1.0), Some(2.0))
             }],
         }],
+        ranges: Vec::new(),
         plots: vec![plot.clone(), plot],
         seen: None,
         tables: vec![table.clone()],
@@ -352,6 +354,42 @@ fn bandwidth_is_drawn_by_loop_and_threads_before_all_else() {
     assert_eq!(titles(&both)[..2], drawn);
     let figure = both.split("<figure class=\"plot").nth(1).unwrap();
     assert!(figure.contains("triad, 2 threads") && !figure.contains("copy, 2 threads"), "{figure}");
+}
+
+/// Three restores, each with a row per order.
+fn restored(name: &str) -> Run {
+    let mut run = small();
+    run.header.name = name.into();
+    run.header.experiment = Experiment::Restore(Restore::default());
+    let missing = tables::restore::TABLE.columns.iter().copied().filter(|column| {
+        ![tables::restore::ORDER, tables::restore::ANSWER, tables::restore::VAIN].contains(column)
+    });
+    let missing: Vec<_> = missing.collect();
+    let repetition = |number: u32| {
+        let more = f64::from(number);
+        let mut sheet = Sheet::without(tables::restore::TABLE, &missing);
+        sheet.named(["none"], [Some(4e7 + more * 1e6), Some(0.0)]);
+        sheet.named(["recorded"], [Some(2e7), Some(340.0 + more)]);
+        let observations = Observations { tables: vec![sheet.table()], ..Observations::default() };
+        Repetition { number, observations, ..small().repetitions.remove(0) }
+    };
+    run.repetitions = (1..=3).map(repetition).collect();
+    run
+}
+
+fn a_restore_is_drawn_by_prefetch_order() {
+    let page = html(&[&restored("r")]);
+    for part in [
+        "Time to the first answer",
+        "Prefetched pages that the answer never touched",
+        "with their range (min … max), per prefetch order",
+        "none: 42.0 ms (41.0 ms … 43.0 ms)",
+        "recorded: 342 (341 … 343)",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
+    let two = html(&[&restored("r"), &restored("s")]);
+    assert!(two.contains("class=\"key c1\""), "each run has its colour");
 }
 
 fn the_script_runs_in_a_browser_on_every_kind_of_page() {

@@ -2,8 +2,9 @@
 //! for logarithmic scales, on which the length of a bar means nothing.
 
 use maud::{Markup, html};
-use pagelab_analysis::figure::{BarRow, Bars, Tone};
+use pagelab_analysis::figure::{BarRow, Bars, RangeBar, RangeBars, Tone};
 
+use super::figures;
 use crate::text;
 
 /// How many things of one kind came out how.
@@ -16,6 +17,9 @@ pub struct Score {
 
 /// How far the longest bar goes: behind it stands its figure.
 const MAX_BAR_SHARE: f64 = 0.84;
+
+/// Colours of bars.
+const COLORS: usize = 6;
 
 /// The class that a tone is coloured by.
 pub(super) fn class(tone: Tone) -> &'static str {
@@ -62,7 +66,7 @@ pub(super) fn figure(bars: &Bars) -> Markup {
                 div.bar {
                     span.name { (row.label) }
                     svg.track role="img" aria-label=(said(row)) {
-                        @for (figure, y, class) in [(row.published, 0, "published".to_owned()), (row.model, 13, format!("model c{}", row.color % 6))] {
+                        @for (figure, y, class) in [(row.published, 0, "published".to_owned()), (row.model, 13, format!("model c{}", row.color % COLORS))] {
                             @if let Some(figure) = figure.filter(|figure| figure.is_finite()) {
                                 rect class=(class) x="0" y=(y) height="12" width=(width(figure)) {}
                                 text x=(width(figure)) dx="5" y=(y + 10) { (words(figure)) }
@@ -74,6 +78,44 @@ pub(super) fn figure(bars: &Bars) -> Markup {
                         // The reason of any but a good one.
                         @if let (true, Some(ratio)) = (*tone != Tone::Good, ratio(row)) { " × " (text::digits(ratio)) }
                     } }
+                }
+            }
+        }
+    }
+}
+
+/// Bars with their ranges as a figure.
+pub(super) fn ranges(bars: &RangeBars) -> Markup {
+    let ends =
+        |row: &RangeBar| row.range.map(|(low, high)| [low, high]).into_iter().flatten().chain(row.value);
+    let most = bars.rows.iter().flat_map(ends).fold(f64::MIN_POSITIVE, f64::max);
+    let place = |figure: f64| format!("{:.2}%", 100.0 * MAX_BAR_SHARE * (figure / most).clamp(0.0, 1.0));
+    let words = |row: &RangeBar| {
+        let figure = |value| figures::figure(value, bars.unit);
+        let range = row.range.map(|(low, high)| format!(" ({} … {})", figure(Some(low)), figure(Some(high))));
+        (figure(row.value), range.unwrap_or_default())
+    };
+    html! {
+        figure.plot.wide.bars.ranges {
+            h3 { (bars.title) }
+            figcaption { (bars.caption) }
+            @if !bars.colors.is_empty() {
+                p.legend { @for (color, name) in &bars.colors { span class={"key c" (color % COLORS)} { (name) } } }
+            }
+            @for row in &bars.rows {
+                @let (value, range) = words(row);
+                div.bar {
+                    span.name { (row.label) }
+                    svg.track role="img" aria-label={(row.label) ": " (value) (range)} {
+                        @if let Some(value) = row.value.filter(|value| value.is_finite()) {
+                            rect class={"c" (row.color % COLORS)} x="0" y="5" height="14" width=(place(value)) {}
+                        }
+                        @if let Some((low, high)) = row.range {
+                            line.range x1=(place(low)) x2=(place(high)) y1="12" y2="12" {}
+                            @for end in [low, high] { line.range x1=(place(end)) x2=(place(end)) y1="8" y2="16" {} }
+                        }
+                    }
+                    span.total { b { (value) } span.soft { (range) } }
                 }
             }
         }
@@ -133,6 +175,22 @@ mod tests {
         let html = figure(&bars(rows)).into_string();
         assert!(!html.contains("width=\"NaN"), "{html}");
         assert_eq!(html.matches("<rect").count(), 1, "{html}");
+    }
+
+    #[test]
+    fn a_bar_has_its_range_and_room_for_it() {
+        let row = |label: &str, value, range| RangeBar { label: label.into(), value, range, color: 0 };
+        let rows =
+            vec![row("a", Some(5e6), Some((4e6, 1e7))), row("b", Some(0.0), None), row("c", None, None)];
+        let bars = RangeBars { title: "t".into(), unit: "ns", rows, ..RangeBars::default() };
+        let html = ranges(&bars).into_string();
+        for part in
+            ["width=\"42.00%\"", "x1=\"33.60%\" x2=\"84.00%\"", "a: 5.00 ms (4.00 ms … 10.0 ms)", "c: —"]
+        {
+            assert!(html.contains(part), "{part}: {html}");
+        }
+        assert_eq!((html.matches("<rect").count(), html.matches("<line").count()), (2, 3), "{html}");
+        assert!(!html.contains("legend"), "{html}");
     }
 
     #[test]

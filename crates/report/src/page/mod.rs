@@ -19,6 +19,7 @@ mod overview;
 mod plot;
 mod presence;
 mod recorded;
+mod rows;
 mod scale;
 pub(crate) mod shell;
 mod shown;
@@ -28,7 +29,7 @@ mod tables;
 mod windows;
 
 use maud::{Markup, html};
-use pagelab_analysis::figure::{Bars, Plot};
+use pagelab_analysis::figure::{Bars, Plot, RangeBars};
 use pagelab_analysis::finding::{Finding, What};
 use pagelab_analysis::findings::{Assessment, of_run};
 use pagelab_analysis::groups;
@@ -58,6 +59,8 @@ pub struct Section {
     pub score: Vec<Score>,
     /// Rows of bars that are seen at once.
     pub bars: Vec<Bars>,
+    /// Bars with ranges that are seen at once.
+    pub ranges: Vec<RangeBars>,
     /// Plots; the first is the section's picture.
     pub plots: Vec<Plot>,
     /// How many of the plots are seen at once, as wide as they are. None: the first, and the second
@@ -216,6 +219,7 @@ fn finished(part: &Section, answer: &str, contents: &mut Contents) -> Markup {
             (bars::score(&part.score))
             @for paragraph in &part.paragraphs { p { (paragraph) } }
             @for rows in &part.bars { (bars::figure(rows)) }
+            @for rows in &part.ranges { (bars::ranges(rows)) }
             (contents.plots(&picture))
             @if !others.is_empty() {
                 details { summary { "More pictures (" (others.len()) ")" } (contents.plots(others)) }
@@ -279,6 +283,7 @@ fn section(runs: &[&Run], named: bool, contents: &mut Contents) -> Markup {
             p.soft { code { (command_line(&runs[0].header.experiment)) } }
             (tables::drawn(runs, &shown))
             (tables::time(&shown))
+            @for rows in rows::bars(&shown) { (bars::ranges(&rows)) }
             @if panels.is_empty() && shown.iter().all(|s| s.repetition.observations.tables.is_empty()) {
                 p.soft { "No time series for this experiment." }
             }
@@ -343,6 +348,7 @@ fn brief(runs: &[&Run], assessment: &Assessment, place: usize, contents: &mut Co
             }
             (tables::drawn(runs, &[]))
             (contents.plots(&plots))
+            @for rows in rows::bars(&shown) { (bars::ranges(&rows)) }
             details {
                 summary { "Figures, and where the time went" }
                 p.soft { code { (command_line(&runs[0].header.experiment)) } }

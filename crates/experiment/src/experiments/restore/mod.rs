@@ -24,7 +24,7 @@ use crate::setting::Setting;
 use crate::tables::{TableId, tables};
 
 tables! {
-    restore = "restore", "prefetch order", compare(ANSWER, FAULTS, PREFETCHED, VAIN) {
+    restore = "restore", "prefetch order", compare(ANSWER, FAULTS, PREFETCHED, VAIN), chart(ANSWER, VAIN) {
         ORDER = "order", Text, "none, recorded, sequential or lru";
         TOUCHED = "touched", Pages, "pages that the answer touches";
         ANSWER = "answer", Nanoseconds, "time to the first answer";

@@ -356,6 +356,7 @@ pub fn section(study: &Study) -> Section {
         score: scored(study),
         paragraphs: vec![format!("{}. {}", study.title, study.source)],
         bars: study.bars.clone(),
+        ranges: Vec::new(),
         plots: study.plots.clone(),
         seen: Some(study.opening),
         tables,
