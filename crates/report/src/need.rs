@@ -1,6 +1,6 @@
 //! How much memory running tasks need: in words, as a table, and as a section of a page.
 
-use pagelab_analysis::figure::{Axis, Plot, Series};
+use pagelab_analysis::figure::{Axis, Plot, RangeBar, RangeBars, Series};
 use pagelab_analysis::probe::{Ending, Interval, Need};
 use serde::Serialize;
 
@@ -45,12 +45,75 @@ pub struct Age {
     /// Its upper bound.
     #[serde(rename = "upper_bound_bytes")]
     pub upper: u64,
-    /// Bytes of referenced pages that other processes map too.
+    /// Bytes of referenced pages that other processes map too; `None` if unknown.
     #[serde(rename = "shared_bytes")]
-    pub shared: u64,
+    pub shared: Option<u64>,
     /// Bytes resident at the end.
     #[serde(rename = "resident_bytes")]
     pub resident: u64,
+    /// Of these, bytes of private memory.
+    #[serde(rename = "resident_private_bytes")]
+    pub resident_private: u64,
+}
+
+/// How the references of a process were found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "by", rename_all = "kebab-case")]
+pub enum Method {
+    /// By the accessed bit of every page. The bounds are exact but for shared mappings and the TLB.
+    AccessedBits {
+        /// The share of the time that walking the page tables takes.
+        walk_share: f64,
+        /// Why DAMON was not used, where it would have cost less.
+        without_damon: Option<String>,
+    },
+    /// By DAMON, from a sample of the pages. The bounds are a 95% confidence interval.
+    Damon {
+        /// The share of the time that walking the page tables would have taken.
+        walk_share: f64,
+        /// The pages that were sampled for each age.
+        samples: usize,
+    },
+}
+
+/// Private memory by the time since its last reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Bin {
+    /// Not referenced for so many seconds.
+    #[serde(rename = "from_seconds")]
+    pub from: u32,
+    /// Referenced within so many seconds; `None`: not within the measurement.
+    #[serde(rename = "to_seconds")]
+    pub to: Option<u32>,
+    /// Bytes of private memory.
+    #[serde(rename = "private_bytes")]
+    pub size: u64,
+}
+
+/// The private memory by the time since its last reference: that which was referenced within an age
+/// and not within the one before, and the rest of the resident memory.
+pub fn histogram(ages: &[Age]) -> Vec<Bin> {
+    let (mut from, mut within) = (0, 0);
+    let mut bins: Vec<Bin> = Vec::with_capacity(ages.len() + 1);
+    for age in ages {
+        // A sample of a longer time may find less.
+        let size = age.size.saturating_sub(within);
+        bins.push(Bin { from, to: Some(age.seconds), size });
+        (from, within) = (age.seconds, within + size);
+    }
+    let rest = ages.last().map_or(0, |last| last.resident_private.saturating_sub(within));
+    bins.push(Bin { from, to: None, size: rest });
+    bins
+}
+
+impl Bin {
+    fn words(&self) -> String {
+        match (self.from, self.to) {
+            (0, Some(to)) => format!("within {to} s"),
+            (from, Some(to)) => format!("{from} to {to} s ago"),
+            (from, None) => format!("over {from} s ago"),
+        }
+    }
 }
 
 fn bytes(bytes: u64) -> String {
@@ -199,43 +262,80 @@ pub fn section(name: &str, need: &Need, held: &Held) -> Section {
 }
 
 /// How much the process needs at least, in sentences.
-pub fn ages_answer(name: &str, ages: &[Age]) -> String {
+pub fn ages_answer(name: &str, ages: &[Age], method: &Method) -> String {
     let Some(last) = ages.last() else { return String::new() };
-    format!(
-        "{name} needs at least {}: the private memory that it referenced within {} s (between {} and {}), of {} \
-         resident. That does not include {} of files that other processes map too, files that it reads with \
-         read(2), kernel memory, or memory that it uses more rarely.",
-        bytes(last.size),
-        last.seconds,
-        bytes(last.lower),
-        bytes(last.upper),
-        bytes(last.resident),
-        bytes(last.shared)
+    let [size, lower, upper, resident] = [last.size, last.lower, last.upper, last.resident].map(bytes);
+    let seconds = last.seconds;
+    match method {
+        Method::AccessedBits { walk_share, without_damon } => {
+            let mut answer = format!(
+                "{name} needs at least {size}: the private memory that it referenced within {seconds} s (between \
+                 {lower} and {upper}), of {resident} resident. That does not include {} of files that other \
+                 processes map too, files that it reads with read(2), kernel memory, or memory that it uses more \
+                 rarely. The accessed bits of all pages were read, which took {} of the time.",
+                bytes(last.shared.unwrap_or(0)),
+                percent(*walk_share)
+            );
+            if let Some(why) = without_damon {
+                answer += &format!(" DAMON would have taken less, but this machine {why}.");
+            }
+            answer
+        }
+        Method::Damon { walk_share, samples } => format!(
+            "{name} needs at least {size}: the anonymous memory that it referenced within {seconds} s (95% confidence \
+             interval from {lower} to {upper}, TLB included), of {resident} resident. That does not include files, shared memory, \
+             kernel memory, or memory that it uses more rarely. DAMON sampled {} pages per age, because walking the \
+             page tables would take {} of the time.",
+            text::count(*samples as f64),
+            percent(*walk_share)
+        ),
+    }
+}
+
+/// One row per class of the histogram.
+pub fn histogram_table(ages: &[Age]) -> TextTable {
+    const BAR: f64 = 30.0;
+    let bins = histogram(ages);
+    let all = bins.iter().map(|bin| bin.size).sum::<u64>().max(1) as f64;
+    let row = |bin: &Bin| {
+        let share = bin.size as f64 / all;
+        let bar = "█".repeat((share * BAR).round() as usize);
+        // A figure, so that the column is flush right.
+        vec![bin.words(), bytes(bin.size), percent(share).replace("under ", "<"), bar]
+    };
+    TextTable::new(
+        "Private memory by the time since its last reference",
+        ["last referenced", "memory", "share", ""],
+        bins.iter().map(row),
     )
 }
 
 /// One row per age.
 pub fn ages_table(ages: &[Age]) -> TextTable {
-    let mut before = None;
     let row = |age: &Age| {
-        let more = before.map_or_else(|| DASH.to_owned(), |before| bytes(age.size.saturating_sub(before)));
-        before = Some(age.size);
-        let of = [age.size, age.lower, age.upper, age.shared, age.resident].map(bytes);
-        let [size, lower, upper, shared, resident] = of;
-        vec![format!("{} s", age.seconds), size, more, lower, upper, shared, resident]
+        let [size, lower, upper, resident] = [age.size, age.lower, age.upper, age.resident].map(bytes);
+        let shared = age.shared.map_or_else(|| DASH.to_owned(), bytes);
+        vec![format!("{} s", age.seconds), size, lower, upper, shared, resident]
     };
     TextTable::new(
         "Referenced memory by age",
-        ["within", "private", "more", "lower", "upper", "shared", "resident"],
+        ["within", "private", "lower", "upper", "shared", "resident"],
         ages.iter().map(row),
     )
 }
 
 /// The section of a page.
-pub fn ages_section(name: &str, ages: &[Age]) -> Section {
+pub fn ages_section(name: &str, ages: &[Age], method: &Method) -> Section {
     let mut plot = Plot::new(
         "Referenced memory by age",
-        "Private memory that was referenced within the time, and its bounds.",
+        match method {
+            Method::AccessedBits { .. } => {
+                "Private memory that was referenced within the time, and its bounds."
+            }
+            Method::Damon { .. } => {
+                "Anonymous memory that was referenced within the time, with its 95% confidence interval."
+            }
+        },
         Axis::log("time", "ns"),
         Axis::linear("memory", "bytes"),
     );
@@ -247,9 +347,22 @@ pub fn ages_section(name: &str, ages: &[Age]) -> Section {
         series("upper bound", 2, of(|age| age.upper)),
     ];
     plot.wide = true;
+    let bar =
+        |bin: &Bin| RangeBar { label: bin.words(), value: Some(bin.size as f64), ..RangeBar::default() };
+    let bars = RangeBars {
+        title: "Private memory by the time since its last reference".to_owned(),
+        caption:
+            "Memory that was referenced within a time and not within the time before, and the rest of the \
+                  resident memory."
+                .to_owned(),
+        unit: "bytes",
+        colors: Vec::new(),
+        rows: histogram(ages).iter().map(bar).collect(),
+    };
     Section {
         heading: name.to_owned(),
-        answer: ages_answer(name, ages),
+        answer: ages_answer(name, ages, method),
+        ranges: vec![bars],
         plots: vec![plot],
         tables: vec![ages_table(ages)],
         ..Section::default()
@@ -296,6 +409,40 @@ mod tests {
         assert!(grows.contains("it fills its limit of 84 MiB in 60.0 s"), "{grows}");
         let steady = answer("web", &need(Ending::Found), &limited);
         assert!(steady.contains("Its limit is 84 MiB.") && !steady.contains("steady need"), "{steady}");
+    }
+
+    fn age(seconds: u32, size: u64) -> Age {
+        let [size, resident, resident_private] = [size, 50, 40].map(|mib| mib << 20);
+        Age { seconds, size, lower: size - 1, upper: size + 1, shared: None, resident, resident_private }
+    }
+
+    #[test]
+    fn the_histogram_has_all_private_memory() {
+        let ages = [age(1, 16), age(2, 15), age(4, 20)];
+        let bins = histogram(&ages);
+        let mib: Vec<u64> = bins.iter().map(|bin| bin.size >> 20).collect();
+        assert_eq!(mib, [16, 0, 4, 20], "a smaller sample adds nothing");
+        let words: Vec<String> = bins.iter().map(Bin::words).collect();
+        assert_eq!(words, ["within 1 s", "1 to 2 s ago", "2 to 4 s ago", "over 4 s ago"]);
+        assert_eq!(histogram_table(&ages).rows[3][1..3], ["20 MiB", "50%"]);
+        assert_eq!(histogram(&[]).len(), 1);
+    }
+
+    #[test]
+    fn the_answer_names_the_method_and_its_error() {
+        let ages = [age(1, 16), age(12, 20)];
+        let bits = |without_damon| Method::AccessedBits { walk_share: 0.03, without_damon };
+        let exact = ages_answer("web (7)", &ages, &bits(None));
+        assert!(exact.contains("needs at least 20 MiB") && exact.contains("took 3% of the time."), "{exact}");
+        assert!(!exact.contains("DAMON"), "{exact}");
+        let without = ages_answer("web (7)", &ages, &bits(Some("has none".to_owned())));
+        assert!(without.ends_with("DAMON would have taken less, but this machine has none."), "{without}");
+        let sampled = ages_answer("web (7)", &ages, &Method::Damon { walk_share: 0.03, samples: 1001 });
+        for part in ["95% confidence interval", "DAMON sampled 1,001 pages", "would take 3% of the time"] {
+            assert!(sampled.contains(part), "{part}: {sampled}");
+        }
+        let json = serde_json::to_value(Method::Damon { walk_share: 0.03, samples: 1001 }).unwrap();
+        assert_eq!(json, serde_json::json!({ "by": "damon", "walk_share": 0.03, "samples": 1001 }));
     }
 
     #[test]

@@ -4,6 +4,7 @@
 pub mod cgroup;
 mod process;
 mod running;
+mod sampled;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -46,7 +47,10 @@ than --for counts as not needed. Without swap the kernel cannot reclaim anonymou
 
 A running process: pagelab clears the accessed bits of its pages and counts the private pages that are referenced within \
 --for. The result is a lower bound: the bits do not show files that the process reads with read(2), kernel memory, or \
-shared pages. If the process is alone in a cgroup of version 2, pagelab measures that cgroup.
+shared pages. Where reading all bits would take more than --max-stall of the time, pagelab has DAMON sample 1,000 anonymous \
+pages instead, within 1, 2, 4, … seconds one after another, and gives a 95% confidence interval. That needs root, Linux \
+6.2, and that nobody else uses DAMON. A histogram shows the memory by the time since its last reference. If the process \
+is alone in a cgroup of version 2, pagelab measures that cgroup.
 
 A program runs first under a limit that it does not meet, then under smaller ones, ten to twenty times in all. It must do \
 the same each time and end by itself. pagelab judges a limit by the pages that the program fetched again and by its stall \

@@ -17,6 +17,7 @@ pub fn tests() -> Vec<Test> {
         a_shell_opens_in_a_guest: KERNELS;
         the_need_of_a_running_cgroup_is_what_it_uses: KERNELS, CC;
         the_need_of_a_running_process_is_at_least_what_it_uses: CC;
+        damon_samples_the_need_that_accessed_bits_have: KERNELS, CC;
         a_process_that_ends_meanwhile_is_an_error;
         what_does_not_run_has_no_need;
     }
@@ -328,7 +329,15 @@ fn the_need_of_a_running_process_is_at_least_what_it_uses() {
         "{last}"
     );
     assert!(of(last, "upper_bound_bytes") >= 16.0 && of(last, "resident_bytes") >= 40.0, "{last}");
-    assert!(std::fs::read_to_string(lab.path("need.html")).unwrap().contains("Referenced memory by age"));
+    let page = std::fs::read_to_string(lab.path("need.html")).unwrap();
+    for title in ["Referenced memory by age", "Private memory by the time since its last reference"] {
+        assert!(page.contains(title), "{title}: {page}");
+    }
+    assert_eq!(found["need"]["method"]["by"], "accessed-bits");
+    // The memory that was written once is in the last class.
+    let classes = found["need"]["histogram"].as_array().unwrap();
+    assert!(of(&classes[0], "private_bytes") >= 15.5, "{classes:?}");
+    assert!((23.5..26.0).contains(&of(classes.last().unwrap(), "private_bytes")), "{classes:?}");
     // It is kept.
     lab.shows("list", &["need"]);
     lab.shows("show @1", &["need.memory", "needs at least"]);
@@ -337,6 +346,76 @@ fn the_need_of_a_running_process_is_at_least_what_it_uses() {
     assert!(page.contains("need: memory") && page.contains("needs at least"), "{page}");
     let kept = lab.json("export @1 --format json");
     assert!(kept.to_string().contains("need.memory"), "{kept}");
+}
+
+/// Of a program that uses 24 MiB and does not use 48, in a guest. DAMON is set up for it, and undone
+/// after the measurement, an interrupt, and a kill -9; a kdamond of somebody else's is left alone.
+fn damon_samples_the_need_that_accessed_bits_have() {
+    const SCRIPT: &str = r#"
+kdamonds=/sys/kernel/mm/damon/admin/kdamonds
+export PAGELAB_STATE_DIR=/tmp/state HOME=/tmp COLUMNS=1000
+mkdir -p /tmp/state
+cd /tmp
+NEED 24 100000000 2 48 &
+program=$!
+sleep 4
+PAGELAB need $program --for 12 --max-stall 50% --html none -q >answer 2>&1 || { cat answer >&2; exit 11; }
+read -r line <answer; echo "<$line>" >&2
+PAGELAB need $program --for 12 --max-stall 0.01% --html none -q >answer 2>&1 || { cat answer >&2; exit 12; }
+read -r line <answer; echo "<$line>" >&2
+test "$(cat $kdamonds/nr_kdamonds)" = 0 || exit 13
+for signal in KILL INT; do
+  PAGELAB need $program --for 60 --max-stall 0.01% --html none -q >answer 2>&1 &
+  pid=$!
+  while test "$(cat $kdamonds/0/state 2>/dev/null)" != on; do
+    kill -0 $pid || { cat answer >&2; exit 14; }
+    sleep 0.1
+  done
+  kill -$signal $pid
+  wait $pid 2>/dev/null
+  test $signal = INT || test "$(cat $kdamonds/nr_kdamonds)" = 1 || exit 15
+  test $signal = KILL || test "$(cat $kdamonds/nr_kdamonds)" = 0 || exit 16
+  PAGELAB patterns >/dev/null 2>&1
+  test "$(cat $kdamonds/nr_kdamonds)" = 0 || exit 17
+done
+echo 1 >$kdamonds/nr_kdamonds
+PAGELAB need $program --for 12 --max-stall 0.01% --html none -q >answer 2>&1 || { cat answer >&2; exit 18; }
+read -r line <answer; echo "<$line>" >&2
+test "$(cat $kdamonds/nr_kdamonds)" = 1 || exit 19
+echo 0 >$kdamonds/nr_kdamonds
+(sleep 3; kill -9 $program) &
+PAGELAB need $program --for 12 --max-stall 0.01% --html none -q 2>&1 | { read -r line; echo "<$line>" >&2; }
+test "$(cat $kdamonds/nr_kdamonds)" = 0 || exit 20
+exit 9
+"#;
+    const BARE: [&str; 4] = ["-static", "-nostdlib", "-nostartfiles", "-fno-stack-protector"];
+    const TWINS: &str = concat!("-I", env!("CARGO_MANIFEST_DIR"), "/../live/tests/twins");
+    let lab = Lab::new();
+    let source = include_str!("../../../live/tests/twins/need.c");
+    let need = lab.compile("need", source, &[&[TWINS], &BARE[..]].concat());
+    let script = SCRIPT
+        .replace("PAGELAB ", concat!(env!("CARGO_BIN_EXE_pagelab"), " "))
+        .replace("NEED ", &format!("{} ", need.display()));
+    let line = "run command --memory none --html none --on kernel:NEW,accel=tcg,ram=2G -- sh -c";
+    let output = lab.command(line).arg(script).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).replace('\n', " ");
+    assert!(said.contains("exit status: 9"), "{said}");
+    let mib = |text: &str| text.trim_start().split(' ').next().and_then(|mib| mib.parse::<f64>().ok());
+    let after = |line: &str, words: &str| {
+        line.split_once(words).and_then(|(_, rest)| mib(rest)).unwrap_or_else(|| panic!("{words}: {said}"))
+    };
+    let lines: Vec<&str> = said.split('<').skip(1).filter_map(|rest| Some(rest.split_once('>')?.0)).collect();
+    let [bits, damon, in_use, ended] = lines[..] else { panic!("{lines:?}: {said}") };
+    for line in [bits, in_use] {
+        assert!((23.5..25.5).contains(&after(line, "needs at least ")), "{line}");
+    }
+    assert!(bits.contains("accessed bits") && !bits.contains("DAMON"), "{bits}");
+    assert!(in_use.contains("this machine has DAMON in use already"), "{in_use}");
+    assert!(damon.contains("DAMON sampled "), "{damon}");
+    let [size, low, high] =
+        ["needs at least ", "interval from ", " MiB to "].map(|words| after(damon, words));
+    assert!((23.0..25.0).contains(&size) && low > 22.5 && low <= 24.0 && high >= 24.0, "{damon}");
+    assert!(ended.contains("ended"), "{ended}");
 }
 
 /// Whether or not its parent has asked how it ended.

@@ -7,19 +7,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, anyhow};
 use pagelab_analysis::probe::{Action, Need, Probe, State};
-use pagelab_confine::{Confinement, Problem, SetUp, Turn};
 use pagelab_experiment::build::Sheet;
 use pagelab_experiment::{metrics, tables};
 use pagelab_kernel::cgroup::Group;
 use pagelab_kernel::hierarchy::{self, Version};
 use pagelab_kernel::region::page_size;
-use pagelab_reference::room;
 use pagelab_report::need::{self, Held};
 use serde_json::json;
 
-use super::running::{Output, Record, Running, wait};
+use super::running::{Output, Record, Running, restoring, wait};
 use crate::context::Context;
-use crate::failure::{CommandError, usage};
+use crate::failure::usage;
 use crate::interrupt::Interrupt;
 use crate::output::{SCHEMA_VERSION, print_json, say, sentences};
 use crate::page;
@@ -185,25 +183,7 @@ fn measure(folder: &Path, running: Running, interrupt: Interrupt, quiet: bool) -
     if group.can_reclaim() {
         return search(group, running, interrupt, &refused);
     }
-    let set_up = SetUp { saved: vec![file.clone()], ..SetUp::default() };
-    let _turn = Turn::wait(&set_up, &mut patience(interrupt, quiet)).map_err(problem)?;
-    let confinement = Confinement::set_up(&set_up, room::available()).map_err(problem)?;
-    let found = search(group, running, interrupt, &refused);
-    match confinement.undo().pop() {
-        Some(left) => found.and(Err(anyhow!(left))),
-        None => found,
-    }
-}
-
-/// Says what another run is doing that this one waits for, once, and whether the user wants to end.
-fn patience(interrupt: Interrupt, quiet: bool) -> impl FnMut(&str) -> bool {
-    let mut said = quiet;
-    move |other| {
-        if !std::mem::replace(&mut said, true) {
-            crate::output::remark!("waiting for {other} to end");
-        }
-        interrupt.requested()
-    }
+    restoring(file.clone(), interrupt, quiet, || search(group, running, interrupt, &refused))
 }
 
 /// Whether a process runs in the cgroup or below it; of a kernel that does not say, yes.
@@ -214,16 +194,6 @@ fn is_populated(folder: &Path) -> bool {
 
 fn removed(folder: &Path) -> anyhow::Error {
     anyhow!("the cgroup {} was removed", folder.display())
-}
-
-fn problem(problem: Problem) -> anyhow::Error {
-    match problem {
-        Problem::Unavailable(what, remedy) | Problem::Refused(what, remedy) => {
-            anyhow!("{what}\nhint: {remedy}")
-        }
-        Problem::Failed(what, error) => anyhow!("{what}: {error}"),
-        Problem::Interrupted => CommandError::Stopped.into(),
-    }
 }
 
 /// The steps.

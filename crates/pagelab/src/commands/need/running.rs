@@ -1,14 +1,16 @@
 //! What measurements of running processes and of running cgroups have in common.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
+use pagelab_confine::{Confinement, Problem, SetUp, Turn};
 use pagelab_experiment::build::{Figure, Sheet};
 use pagelab_experiment::experiments::Need;
 use pagelab_experiment::observation::{Level, Note};
 use pagelab_experiment::{Experiment, Observation, Outcome, RunHeader, Setting, TargetSpec};
 use pagelab_notebook::{Notebook, RunId};
+use pagelab_reference::room;
 
 use crate::context::Context;
 use crate::failure::CommandError;
@@ -24,7 +26,7 @@ pub struct Running {
     /// The time limit of the measurement, in seconds
     #[arg(long = "for", help_heading = RUNNING, value_name = "SECONDS", default_value_t = 60, conflicts_with = "program", value_parser = clap::value_parser!(u32).range(12..=86_400))]
     pub seconds: u32,
-    /// The share of the time for which the tasks may stall because of the measurement
+    /// The share of the time for which the measurement may stall the tasks; of a process, for which it may walk the page tables
     #[arg(long, help_heading = RUNNING, value_name = "SHARE", default_value = "1%", conflicts_with = "program", value_parser = stall)]
     pub max_stall: f64,
     /// Measure again this many seconds after each measurement, and print the change
@@ -95,6 +97,47 @@ impl<'a> Record<'a> {
             remark!("kept in {} as {name}", self.context.notebook.display());
         }
         Ok(())
+    }
+}
+
+/// Performs `measure`, which changes `file` of the kernel; the file is restored however that ends.
+///
+/// # Errors
+/// When the file cannot be restored, the user interrupts, or the measurement fails.
+pub fn restoring<T>(
+    file: PathBuf,
+    interrupt: Interrupt,
+    quiet: bool,
+    measure: impl FnOnce() -> Result<T>,
+) -> Result<T> {
+    let set_up = SetUp { saved: vec![file], ..SetUp::default() };
+    let _turn = Turn::wait(&set_up, &mut patience(interrupt, quiet)).map_err(problem)?;
+    let confinement = Confinement::set_up(&set_up, room::available()).map_err(problem)?;
+    let found = measure();
+    match confinement.undo().pop() {
+        Some(left) => found.and(Err(anyhow!(left))),
+        None => found,
+    }
+}
+
+/// Says what another run is doing that this one waits for, once, and whether the user wants to end.
+fn patience(interrupt: Interrupt, quiet: bool) -> impl FnMut(&str) -> bool {
+    let mut said = quiet;
+    move |other| {
+        if !std::mem::replace(&mut said, true) {
+            remark!("waiting for {other} to end");
+        }
+        interrupt.requested()
+    }
+}
+
+fn problem(problem: Problem) -> anyhow::Error {
+    match problem {
+        Problem::Unavailable(what, remedy) | Problem::Refused(what, remedy) => {
+            anyhow!("{what}\nhint: {remedy}")
+        }
+        Problem::Failed(what, error) => anyhow!("{what}: {error}"),
+        Problem::Interrupted => CommandError::Stopped.into(),
     }
 }
 
