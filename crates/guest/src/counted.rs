@@ -31,7 +31,7 @@ const MODELLED_COLUMNS: [(TableId, ColumnId); 1] = [(tiers::TABLE, tiers::LATENC
 
 /// Figures of time in which nothing waits for a disk: of the processor, of what finds its page in memory, and of what
 /// is measured before a limit is in force.
-const WITHOUT_WAITS: [MetricId; 11] = [
+const WITHOUT_WAITS: [MetricId; 15] = [
     metrics::TIME_CPU,
     metrics::ACCESS_HIT_MEAN,
     metrics::ACCESS_HIT_UNINTERRUPTED,
@@ -43,6 +43,10 @@ const WITHOUT_WAITS: [MetricId; 11] = [
     metrics::READ_CPU_SMALL,
     metrics::READ_CPU_LARGE,
     metrics::READ_CPU_BEYOND,
+    metrics::VICTIM_COST_ALONE,
+    metrics::VICTIM_COST_NEIGHBOUR,
+    metrics::VICTIM_COST_LOW,
+    metrics::VICTIM_COST_MIN,
 ];
 
 /// The same in instructions; `waits`: whether the guest has disks, for which tasks wait.

@@ -6,18 +6,19 @@
 //! gone round its own once. The victim's references are not timed one by one: the figure is the
 //! thread's processor time, in which the neighbour's turns on the same processor are not.
 
-use std::fs;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use pagelab_experiment::build::{Sheet, metric, metrics};
 use pagelab_experiment::experiments::Neighbour;
-use pagelab_experiment::experiments::neighbour::{METRICS, SITUATIONS};
+use pagelab_experiment::experiments::neighbour::{METRICS, SITUATIONS, Task};
 use pagelab_experiment::{Failure, Recorder, Result, Setting, metrics, tables};
 use pagelab_kernel::affinity::allowed;
 use pagelab_kernel::cgroup::Group;
-use pagelab_kernel::region::{Region, page_size};
+use pagelab_kernel::region::{self, Region, page_size};
 use pagelab_kernel::rusage;
 
 use crate::harness::context::ExecutionContext;
@@ -86,7 +87,9 @@ struct Situations<'a> {
     region: Region,
     victim: Inner,
     neighbour: Inner,
-    /// How often the neighbour wrote a page, since it was begun.
+    /// What the neighbour reads, if it reads a file.
+    file: Option<File>,
+    /// How often the neighbour wrote or read a page, since it was begun.
     written: Barrier,
 }
 
@@ -113,6 +116,10 @@ pub fn perform(
     let (victim, neighbour) = (Inner::make(shared, "victim")?, Inner::make(shared, "neighbour")?);
     let stream = parameters.pattern.stream(parameters.pages, parameters.references, parameters.seed);
     let stream = stream.map_err(|e| Failure::parameters("the reference stream", &e))?;
+    // Written before the worker joins the victim's cgroup, which is not charged for it.
+    let file = (parameters.task == Task::ReadFile)
+        .then(|| context.write_scratch("neighbour", parameters.neighbour as usize, recorder))
+        .transpose()?;
     victim.group().join().map_err(failed("joining the victim's cgroup"))?;
     let pages = stream.pages() as usize;
     let region = Region::base_pages(pages).map_err(failed(&format!("mapping {pages} pages")))?;
@@ -121,7 +128,7 @@ pub fn perform(
     region.keep_apart().map_err(failed("madvise(MADV_DONTFORK)"))?;
     region.populate(|done, of| recorder.progress("populate", done, of));
     let written = Barrier::new(1).map_err(failed("mapping a page"))?;
-    let situations = Situations { parameters, region, victim, neighbour, written };
+    let situations = Situations { parameters, region, victim, neighbour, file, written };
     harness.begin();
     let (all, protected) = situations.all(stream.references(), &mut scans, recorder)?;
     let measured = harness.finish();
@@ -179,6 +186,9 @@ impl Situations<'_> {
         scans: &mut Scans,
         recorder: &mut dyn Recorder,
     ) -> Result<NeighbourResult> {
+        if let Some(file) = &self.file {
+            region::forget(file).map_err(failed("dropping the neighbour's file from the page cache"))?;
+        }
         let all: Vec<u32> = (0..self.region.pages() as u32).collect();
         bare::<Write>(&self.region, &all);
         let neighbour = match situation {
@@ -221,7 +231,7 @@ impl Situations<'_> {
         Ok(NeighbourResult { cost, major: used.major, row, refaults })
     }
 
-    /// Starts the neighbour, and waits until it has written each of its pages once.
+    /// Starts the neighbour, and waits until it has written or read each of its pages once.
     fn begin(&self, situation: &str, recorder: &mut dyn Recorder) -> Result<Family> {
         let pages = self.parameters.neighbour;
         self.written[0].store(0, Relaxed);
@@ -237,7 +247,7 @@ impl Situations<'_> {
             recorder.check()?;
             match family.poll() {
                 Ok(0) | Err(_) => {
-                    let why = std::io::Error::other("it ended before it had written its pages");
+                    let why = std::io::Error::other("it ended before it had written or read its pages");
                     return Err(failed("the neighbour")(why));
                 }
                 Ok(_) => std::thread::sleep(POLL_INTERVAL),
@@ -248,11 +258,24 @@ impl Situations<'_> {
     /// What the neighbour does until it is ended.
     fn disturb(&self) -> std::io::Result<()> {
         self.neighbour.group().join()?;
+        if let Some(file) = &self.file {
+            return self.read_again_and_again(file);
+        }
         let region = Region::base_pages(self.parameters.neighbour as usize)?;
         region.populate(|_, _| {});
         loop {
             for page in 0..region.pages() as u32 {
                 bare::<Write>(&region, &[page]);
+                self.written[0].fetch_add(1, Relaxed);
+            }
+        }
+    }
+
+    fn read_again_and_again(&self, file: &File) -> std::io::Result<()> {
+        let mut page = vec![0; page_size()];
+        loop {
+            for number in 0..self.parameters.neighbour {
+                file.read_exact_at(&mut page, number * page_size() as u64)?;
                 self.written[0].fetch_add(1, Relaxed);
             }
         }

@@ -9,6 +9,7 @@ pub fn tests() -> Vec<Test> {
     tests! {
         version_one_of_cgroups_is_refused: CGROUP_1;
         a_neighbour_costs_faults_and_protection_spares_them: KERNELS;
+        a_neighbour_that_reads_a_file_takes_memory_too: KERNELS;
         faults_wait_for_another_mappings_lock_before_there_is_one_a_mapping: KERNELS;
     }
 }
@@ -51,6 +52,20 @@ fn a_neighbour_costs_faults_and_protection_spares_them() {
     for (victim, neighbour) in column("victim").iter().zip(column("other")) {
         assert!(victim + neighbour <= limit, "{victim} and {neighbour}");
     }
+}
+
+/// The file does not fit beside the victim, and the kernel keeps part of it in the neighbour's cgroup.
+fn a_neighbour_that_reads_a_file_takes_memory_too() {
+    let lab = Lab::new();
+    let line = "run neighbour --pages 1024 --references 4000 --neighbour 4096 --task read-file --memory 5M";
+    lab.ok(&format!("{line} --html none --name f --on kernel:NEW,accel=icount"));
+    let kept = lab.kept("f");
+    let column = |name: &str| kept.numbers("situations", name);
+    let (other, read) = (column("other"), column("written"));
+    assert_eq!(read[0], 0.0, "alone");
+    assert!(read[1] > 0.0 && other[1] > 256.0 * 1024.0, "{read:?} {other:?}");
+    // CPU time is known although the guest has disks.
+    assert!(kept.metric("victim.cost.neighbour").unwrap() > 0.0);
 }
 
 /// Linux 6.1 takes mmap_lock for every fault; 6.12 has a lock for each mapping, and takes mmap_lock

@@ -2,9 +2,10 @@
 //! protecting it gives back.
 //!
 //! Two cgroups of version 2 share a limit. The victim makes references to its mapping; the
-//! neighbour writes its own, page after page, again and again. The victim's references are made
-//! alone, beside the neighbour, and beside it with its charge alone, and 64 pages per CPU, as its
-//! `memory.low` and as its `memory.min` (Documentation/admin-guide/cgroup-v2.rst).
+//! neighbour writes its own, or reads a file, page after page, again and again. The victim's
+//! references are made alone, beside the neighbour, and beside it with its charge alone, and 64
+//! pages per CPU, as its `memory.low` and as its `memory.min`
+//! (Documentation/admin-guide/cgroup-v2.rst).
 
 pub mod metrics;
 
@@ -13,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use super::declaration::{Declaration, FAULT, Feature, Footprint, HIT, TOUCH, Tasks};
 use super::paging::text;
-use crate::declaration::declared;
+use crate::declaration::{declared, words};
 use crate::metrics::{
     MetricId, VICTIM_COST_ALONE, VICTIM_COST_LOW, VICTIM_COST_MIN, VICTIM_COST_NEIGHBOUR,
     VICTIM_FAULTS_ALONE, VICTIM_FAULTS_LOW, VICTIM_FAULTS_MIN, VICTIM_FAULTS_NEIGHBOUR,
@@ -41,10 +42,21 @@ tables! {
         REFAULTS = "refaults", Pages, "its refaults";
         VICTIM = "victim", Bytes, "the victim's charge at the end";
         OTHER = "other", Bytes, "the neighbour's charge at the end";
-        WRITTEN = "written", Count, "pages written by the neighbour";
+        WRITTEN = "written", Count, "pages written or read by the neighbour";
         LOW = "low", Count, "reclaims of the victim below its memory.low";
     }
 }
+
+/// What the neighbour does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub enum Task {
+    /// Writes anonymous memory.
+    Write,
+    /// Reads a file with pread(2).
+    ReadFile,
+}
+words!(Task);
 
 /// The parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, clap::Args)]
@@ -60,9 +72,12 @@ pub struct Neighbour {
     #[arg(long, value_name = "PATTERN", default_value = "zipf:0.9")]
     #[serde(with = "text")]
     pub pattern: Pattern,
-    /// Pages of the neighbour's mapping, which it writes in order, again and again
+    /// Pages of the neighbour's mapping or file, which it writes or reads in order, again and again
     #[arg(long, value_name = "PAGES", default_value = "16384", value_parser = clap::value_parser!(u64).range(1..=1 << 31))]
     pub neighbour: u64,
+    /// The neighbour's task: write anonymous memory, or read a file through the page cache
+    #[arg(long, value_enum, default_value = "write")]
+    pub task: Task,
     /// The seed of the pattern
     #[arg(long, value_name = "N", default_value = "1")]
     pub seed: u64,
@@ -70,9 +85,15 @@ pub struct Neighbour {
 declared!(Neighbour);
 
 impl Declaration for Neighbour {
-    /// Both mappings.
+    /// Both mappings, or the victim's and the neighbour's file.
     fn footprint(&self, page_size: u64) -> Footprint {
-        Footprint::pages(self.pages.saturating_add(self.neighbour), page_size)
+        match self.task {
+            Task::Write => Footprint::pages(self.pages.saturating_add(self.neighbour), page_size),
+            Task::ReadFile => Footprint {
+                file: self.neighbour.saturating_mul(page_size),
+                ..Footprint::pages(self.pages, page_size)
+            },
+        }
     }
 
     fn primary(&self) -> Option<MetricId> {
