@@ -18,6 +18,7 @@ pub mod knee;
 pub mod ladder;
 pub mod least_memory;
 mod linear;
+pub mod mechanisms;
 pub mod portrait;
 pub mod probe;
 pub mod rank;

@@ -13,7 +13,7 @@ use pagelab_experiment::declaration::closest;
 
 use crate::commands::{
     bisect_run, cachestat, catalogue, clock, compare, completions, convert, doctor, explain, export, fixture,
-    fuzz_reclaim, gate, history, import, iostat, list, manual, memstat, mrc, need, policies, prstat, record,
+    fuzz_reclaim, gate, history, import, iostat, list, manual, mechanisms, memstat, mrc, need, policies, prstat, record,
     reduce, reference, replay, report, reproduce, run, shadow, show, site, stat, top, trace, vmstat, wss,
 };
 use crate::context::Context;
@@ -166,7 +166,7 @@ const EXAMPLES: &str = "Examples:
 /// The commands by what they are for.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Measure", &["run", "need", "wss", "clock"]),
-    ("Compare and gate", &["compare", "gate", "history", "bisect-run", "fuzz-reclaim", "reproduce"]),
+    ("Compare and gate", &["compare", "gate", "history", "bisect-run", "fuzz-reclaim", "mechanisms", "reproduce"]),
     ("Traces and simulation", &["trace", "replay", "mrc", "reduce", "convert"]),
     (
         "Live views",
@@ -292,6 +292,8 @@ pub enum Command {
     Gate(gate::Arguments),
     /// Find a load on which two kernels or models differ most
     FuzzReclaim(fuzz_reclaim::Arguments),
+    /// Measure the effect of each mechanism of a kernel under ten loads
+    Mechanisms(mechanisms::Arguments),
     /// Show a metric over dates, kernels or revisions, with its change points
     History(history::Arguments),
     /// Draw runs: one self-contained HTML page
@@ -388,6 +390,7 @@ fn perform(command: Command, context: &Context) -> Result<ExitCode> {
         Command::Compare(arguments) => compare::run(&arguments, context),
         Command::Gate(arguments) => gate::run(&arguments, context),
         Command::FuzzReclaim(arguments) => fuzz_reclaim::run(&arguments, context),
+        Command::Mechanisms(arguments) => mechanisms::run(&arguments, context),
         Command::History(arguments) => history::run(&arguments, context),
         Command::Replay(arguments) => replay::run(&arguments, context),
         Command::Trace(arguments) => trace::run(&arguments, context),

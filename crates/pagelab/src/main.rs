@@ -4,6 +4,7 @@
 //! 2 wrong usage; 3 the experiment could not be performed, or anything else that failed.
 
 mod bug;
+mod cells;
 mod cli;
 mod commands;
 mod computed;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use pagelab_analysis::findings::Assessment;
+use pagelab_analysis::mechanisms::Matrix;
 use pagelab_report::{Section, TextTable};
 
 use crate::output::aside;
@@ -93,6 +94,14 @@ pub fn write_document(
     file: &Path,
 ) -> Result<()> {
     put(&pagelab_report::document(title, overview, sections), file)
+}
+
+/// Draws a matrix of switches and loads into `file`; `target`: what was measured.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write_matrix(matrix: &Matrix, target: &str, file: &Path) -> Result<()> {
+    put(&pagelab_report::page::mechanisms::page(matrix, target), file)
 }
 
 fn put(html: &str, file: &Path) -> Result<()> {

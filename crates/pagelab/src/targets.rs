@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use pagelab_experiment::declaration::listed;
 use pagelab_experiment::experiments::{Command, Load};
+use pagelab_experiment::setting::names;
 use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Experiment, Request, Setting, Target, TargetSpec, Unsupported, What};
 use pagelab_guest::Guest;
@@ -52,6 +53,18 @@ pub fn open(spec: &TargetSpec, own: &[(String, String)]) -> Result<Box<dyn Targe
             Box::new(Guest::new(Path::new(path), own).map_err(|e| wrong(e.to_string()))?)
         }
     })
+}
+
+/// A kernel image with a clock of instructions and swap in memory, unless its options say otherwise.
+pub fn counting(mut target: TargetSpec) -> TargetSpec {
+    if matches!(target.kind, TargetKind::Kernel(_)) {
+        for (key, value) in [("accel", "icount"), (names::SWAP, "zram")] {
+            if !target.options.iter().any(|(own, _)| own == key) {
+                target.options.push((key.to_owned(), value.to_owned()));
+            }
+        }
+    }
+    target
 }
 
 /// The target as a run records it. Parameters of a published system at their default are omitted.

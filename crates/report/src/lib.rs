@@ -12,6 +12,7 @@ pub mod gate;
 pub mod history;
 pub mod ladder;
 pub mod live;
+pub mod mechanisms;
 pub mod need;
 pub mod page;
 pub mod portrait;

@@ -10,6 +10,9 @@ use pagelab_experiment::observation::Unit;
 /// What stands for a figure that was not measured.
 pub const DASH: &str = "—";
 
+/// What stands for a change that is not significant.
+pub const SAME: &str = "·";
+
 /// Spaces behind a column.
 pub(crate) const GAP: usize = 2;
 
@@ -158,6 +161,7 @@ fn least_widths<H: AsRef<str>>(
 
 fn is_figure(cell: &str) -> bool {
     cell == DASH
+        || cell == SAME
         || cell.trim_start_matches(['-', '−', '+', '<', '±', '(']).starts_with(|c: char| c.is_ascii_digit())
 }
 

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, anyhow};
 use pagelab_analysis::fuzz::{By, Found, Load, Pair, Search, Shrinking, faults};
 use pagelab_experiment::experiments::Paging;
-use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Experiment, Request, Run, TargetSpec};
 use pagelab_report::fuzz::{answer, difference};
 use serde_json::json;
@@ -17,6 +16,7 @@ use crate::interrupt::Interrupt;
 use crate::output::{print_json, remark, say, sentences};
 use crate::performance::{self, Planned};
 use crate::progress::Work;
+use crate::targets;
 
 /// Maximum share of the time that goes into making the load smaller.
 const SHRINKING: f64 = 0.3;
@@ -176,7 +176,7 @@ impl Fuzzer {
                 "--on: give two targets\nhint: for example --on model:linux-lru --on model:lru",
             ));
         };
-        let targets = [first, second].map(|target| with_defaults(target.clone()));
+        let targets = [first, second].map(|target| targets::counting(target.clone()));
         let folder = tempfile::Builder::new().prefix("pagelab-fuzz-").tempdir();
         let folder = folder.context("cannot create a folder for the runs of the search")?;
         let inner = Context { notebook: folder.path().join("runs.db"), style: context.style, quiet: true };
@@ -269,16 +269,4 @@ impl Fuzzer {
             None => Ok(done.runs),
         }
     }
-}
-
-/// A kernel image with a clock of instructions and swap in memory, unless its options say otherwise.
-fn with_defaults(mut target: TargetSpec) -> TargetSpec {
-    if matches!(target.kind, TargetKind::Kernel(_)) {
-        for (key, value) in [("accel", "icount"), ("swap", "zram")] {
-            if !target.options.iter().any(|(own, _)| own == key) {
-                target.options.push((key.to_owned(), value.to_owned()));
-            }
-        }
-    }
-    target
 }

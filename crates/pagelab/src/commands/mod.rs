@@ -19,6 +19,7 @@ pub mod iostat;
 pub mod list;
 pub mod live_map;
 pub mod manual;
+pub mod mechanisms;
 pub mod memstat;
 pub mod mrc;
 pub mod need;

@@ -18,6 +18,7 @@ mod hostile;
 mod huge_pages;
 mod in_guest;
 mod interrupts;
+mod mechanisms;
 mod memory;
 mod neighbour;
 mod nodes;
@@ -67,6 +68,7 @@ fn main() -> ExitCode {
         hostile::tests(),
         huge_pages::tests(),
         interrupts::tests(),
+        mechanisms::tests(),
         memory::tests(),
         neighbour::tests(),
         nodes::tests(),

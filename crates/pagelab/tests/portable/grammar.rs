@@ -8,6 +8,7 @@ fn the_catalogues_are_stable() {
     insta::assert_snapshot!("experiments", lab.ok("experiments"));
     insta::assert_snapshot!("patterns", lab.ok("patterns"));
     insta::assert_snapshot!("targets", lab.ok("targets"));
+    insta::assert_snapshot!("mechanisms", lab.ok("mechanisms --list"));
     insta::assert_snapshot!("patterns_json", lab.ok("patterns --json"));
 }
 

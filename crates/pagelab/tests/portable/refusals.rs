@@ -178,6 +178,17 @@ const REFUSALS: &[(&str, &str)] = &[
     ("run reclaim --by damon --on model:lru", "models references to one mapping"),
     ("run fragment --on model:linux-6-folio", "models"),
     ("run fragment", "does not fill the memory of a machine that is in use"),
+    // A matrix of switches and loads.
+    ("mechanisms", "--on <TARGET>"),
+    ("mechanisms --on host", "it runs in guests only"),
+    ("mechanisms --on model:lru", "it runs in guests only"),
+    ("mechanisms --on kernel:/no/such", "/no/such"),
+    ("mechanisms --on kernel:vmlinuz --loads lop", "did you mean loop?"),
+    ("mechanisms --on kernel:vmlinuz --switches thp=64", "did you mean thp=64k?"),
+    ("mechanisms --list --loads scan,everything", "must be one of scan, loop, zipf"),
+    ("mechanisms --on kernel:vmlinuz,accel=tcg", "accel=tcg does not count instructions"),
+    ("mechanisms --on kernel:vmlinuz,memory=8M", "memory is part of the loads"),
+    ("mechanisms --on kernel:vmlinuz --repeat 0", "between 1 and 100"),
 ];
 
 #[test]

@@ -37,6 +37,7 @@ const LINES: &[(&str, &[&str])] = &[
         ],
     ),
     ("history", &["history", "history mapanon"]),
+    ("mechanisms", &["mechanisms --list"]),
     ("reproduce", &["reproduce gorman-2002"]),
     (
         "replay",

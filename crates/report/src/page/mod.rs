@@ -15,6 +15,7 @@ mod forest;
 mod glossary;
 mod knee;
 mod latency;
+pub mod mechanisms;
 mod overview;
 mod plot;
 mod presence;
