@@ -13,8 +13,9 @@ use pagelab_experiment::declaration::closest;
 
 use crate::commands::{
     bisect_run, cachestat, catalogue, clock, compare, completions, convert, doctor, explain, export, fixture,
-    fuzz_reclaim, gate, history, import, iostat, list, manual, mechanisms, memstat, mrc, need, policies, prstat, record,
-    reduce, reference, replay, report, reproduce, run, shadow, show, site, stat, top, trace, vmstat, wss,
+    fuzz_reclaim, gate, history, import, iostat, list, manual, mechanisms, memstat, mrc, need, policies,
+    prstat, record, reduce, reference, replay, report, reproduce, run, shadow, show, site, stat, top, trace,
+    vmstat, wss,
 };
 use crate::context::Context;
 use crate::output;
@@ -166,7 +167,10 @@ const EXAMPLES: &str = "Examples:
 /// The commands by what they are for.
 const GROUPS: [(&str, &[&str]); 6] = [
     ("Measure", &["run", "need", "wss", "clock"]),
-    ("Compare and gate", &["compare", "gate", "history", "bisect-run", "fuzz-reclaim", "mechanisms", "reproduce"]),
+    (
+        "Compare and gate",
+        &["compare", "gate", "history", "bisect-run", "fuzz-reclaim", "mechanisms", "reproduce"],
+    ),
     ("Traces and simulation", &["trace", "replay", "mrc", "reduce", "convert"]),
     (
         "Live views",
