@@ -342,6 +342,7 @@ mod tests {
             Touch::stored_and_typed(),
             Work::stored_and_typed(),
             Workers::stored_and_typed(),
+            crate::experiments::neighbour::Task::stored_and_typed(),
             Swap::stored_and_typed(),
             Mode::stored_and_typed(),
         ];

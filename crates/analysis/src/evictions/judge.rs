@@ -166,8 +166,16 @@ pub struct Judged {
 /// A page that entered memory for a reference to it.
 struct Demanded {
     page: u32,
-    /// The page again, if its eviction is in the same step.
-    evicted: Option<u32>,
+    /// Whether its eviction is in the same step.
+    evicted: bool,
+}
+
+/// The events of a step that wait for others, and the evictions of a round. Kept for their memory.
+#[derive(Default)]
+struct Waiting {
+    left: Vec<Row>,
+    entered: Vec<u32>,
+    batch: Vec<Row>,
 }
 
 /// No time, or no eviction.
@@ -230,8 +238,7 @@ struct Judging {
     /// The page whose eviction and arrival came before the last reference, which was to it.
     demanded: Option<Demanded>,
     has_arrivals: bool,
-    /// Rows and pages that wait for the other events of a step.
-    later: (Vec<Row>, Vec<u32>),
+    waiting: Waiting,
     /// Each absent page's last eviction.
     left: Vec<u32>,
     /// Each page's eviction after which OPT still has it.
@@ -255,7 +262,7 @@ impl Judging {
             ahead: vec![false; pages],
             demanded: None,
             has_arrivals: log.arrivals.is_some(),
-            later: (Vec::new(), Vec::new()),
+            waiting: Waiting::default(),
             ranks: Ranks::new(log.references.len()),
             left: vec![NONE; pages],
             kept: vec![NONE; pages],
@@ -297,41 +304,42 @@ impl Judging {
     }
 
     /// Applies the events of a step: pages that left and pages that came during the last reference. The
-    /// events of one page alternate, so its presence tells their order.
+    /// events of one page alternate, so its presence tells their order; it may leave and come several
+    /// times.
     fn step(&mut self, gone: &[Row], came: &[(u32, u32)], made: u32, opt: &Opt) {
         let demanded = self.demanded.take();
         if !self.has_arrivals {
             self.leave(gone, made, opt);
             return;
         }
-        let (mut left, mut entered) = std::mem::take(&mut self.later);
-        let (mut skip_row, mut skip_page) =
-            demanded.map_or((None, None), |one| (one.evicted, Some(one.page)));
-        let mut first = Vec::new();
-        for row in gone {
-            if skip_row == Some(row.page) {
-                skip_row = None;
-            } else if self.present[row.page as usize] {
-                first.push(*row);
-            } else {
-                left.push(*row);
+        let Waiting { mut left, mut entered, mut batch } = std::mem::take(&mut self.waiting);
+        left.extend_from_slice(gone);
+        entered.extend(came.iter().map(|row| row.1));
+        if let Some(Demanded { page, evicted }) = demanded {
+            // These came before the reference.
+            entered.iter().position(|&other| other == page).map(|at| entered.remove(at));
+            let eviction = |row: &Row| evicted && row.page == page;
+            left.iter().position(eviction).map(|at| left.remove(at));
+        }
+        loop {
+            let before = left.len() + entered.len();
+            left.retain(|row| {
+                let leaves = std::mem::replace(&mut self.present[row.page as usize], false);
+                batch.extend(leaves.then_some(*row));
+                !leaves
+            });
+            batch.iter().for_each(|row| self.present[row.page as usize] = true);
+            self.leave(&batch, made, opt);
+            batch.clear();
+            entered.retain(|&page| !self.read_ahead(page));
+            if left.len() + entered.len() == before {
+                break;
             }
         }
-        self.leave(&first, made, opt);
-        for &(_, page) in came {
-            if skip_page == Some(page) {
-                skip_page = None;
-            } else if !self.read_ahead(page) {
-                entered.push(page);
-            }
-        }
-        self.leave(&left, made, opt);
-        for &page in &entered {
-            self.judged.contradictions += u64::from(!self.read_ahead(page));
-        }
+        self.judged.contradictions += (left.len() + entered.len()) as u64;
         left.clear();
         entered.clear();
-        self.later = (left, entered);
+        self.waiting = Waiting { left, entered, batch };
     }
 
     /// A page enters memory by read-ahead. Returns `false` if it was there already.
@@ -353,12 +361,12 @@ impl Judging {
         if !arrivals.iter().take_while(|row| step(row.0)).any(|row| row.1 == page) {
             return;
         }
-        let mut evicted = None;
+        let mut evicted = false;
         if self.present[page as usize] {
             let mut rows = rows.iter().take_while(|row| step(row.reference));
             let Some(row) = rows.find(|row| row.page == page) else { return };
             self.leave(&[*row], made, opt);
-            evicted = Some(page);
+            evicted = true;
         }
         self.demanded = Some(Demanded { page, evicted });
     }

@@ -281,6 +281,30 @@ fn hits_on_pages_that_were_read_ahead_are_counted_against_the_misses() {
     assert!(judged.evictions.iter().all(|one| !one.unused && one.once));
 }
 
+/// In one reference page 1 comes, leaves and comes twice, next to the page that the reference fetches.
+#[test]
+fn a_page_may_leave_and_come_several_times_in_a_step() {
+    let came = [(1, 0), (1, 1), (1, 1), (1, 1), (2, 2)];
+    let rows = of_rows(&[(1, 1), (1, 1), (2, 1), (2, 5)]);
+    let log = Log {
+        pages: 8,
+        opening: 0,
+        references: &[0, 2],
+        present: &[false; 8],
+        rows: &rows,
+        arrivals: Some(&came),
+        frames: 4,
+        limit: 4,
+        swap: SwapDevice::Disk,
+        writes: false,
+        written: false,
+    };
+    let judged = judge(&log);
+    // Page 5 was never in memory.
+    assert_eq!((judged.arrived, judged.evictions.len(), judged.contradictions), (5, 3, 1));
+    assert_eq!((judged.faults, judged.resident), (2, [0, 2]));
+}
+
 /// A model's own run is most similar to that model, and its log is complete.
 #[test]
 fn a_models_run_is_most_like_itself() {

@@ -34,7 +34,12 @@ fn is_complete(judgement: &Value) {
     let complete = |name: &str| of("completeness", name);
     let back = complete("resident_first") + complete("returned");
     assert_eq!(back, complete("evictions") + complete("present_last"), "{judgement:#}");
-    assert_eq!(complete("counted_faults"), complete("fetched"));
+    if judgement["file"] == true {
+        // A fault that waits for a page under read-ahead is major too.
+        assert!(complete("counted_faults") >= complete("fetched"), "{judgement:#}");
+    } else {
+        assert_eq!(complete("counted_faults"), complete("fetched"));
+    }
     assert_eq!((complete("logged"), complete("contradictions")), (complete("evictions"), 0));
     let regret = |name: &str| of("regret", name);
     let more = ["young", "once", "old", "outside", "unused"].map(regret).iter().sum::<i64>();
@@ -79,7 +84,9 @@ fn of_a_file(more: &str) -> String {
 
 fn the_log_of_a_file_is_complete() {
     let lab = Lab::new();
-    let found = judgement(&lab.json(&of_a_file("")));
+    // Read-ahead can bring the whole file at each fault.
+    let line = "run mapfile --pages 1024 --references 2000 --pattern uniform --memory 3M";
+    let found = judgement(&lab.json(&format!("{line} --evictions --html none --json")));
     is_complete(&found);
     assert_eq!(found["file"], true);
     assert!(found["evictions"].as_u64().unwrap() > 1000, "{found:#}");

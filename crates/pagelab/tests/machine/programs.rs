@@ -353,16 +353,21 @@ fn the_need_of_a_running_process_is_at_least_what_it_uses() {
 fn damon_samples_the_need_that_accessed_bits_have() {
     const SCRIPT: &str = r#"
 kdamonds=/sys/kernel/mm/damon/admin/kdamonds
-export PAGELAB_STATE_DIR=/tmp/state HOME=/tmp COLUMNS=1000
+export PAGELAB_STATE_DIR=/tmp/state HOME=/tmp
 mkdir -p /tmp/state
 cd /tmp
+tell() {
+  text=
+  while read -r line && test -n "$line"; do text="$text $line"; done <answer
+  echo "<$text>" >&2
+}
 NEED 24 100000000 2 48 &
 program=$!
 sleep 4
 PAGELAB need $program --for 12 --max-stall 50% --html none -q >answer 2>&1 || { cat answer >&2; exit 11; }
-read -r line <answer; echo "<$line>" >&2
+tell
 PAGELAB need $program --for 12 --max-stall 0.01% --html none -q >answer 2>&1 || { cat answer >&2; exit 12; }
-read -r line <answer; echo "<$line>" >&2
+tell
 test "$(cat $kdamonds/nr_kdamonds)" = 0 || exit 13
 for signal in KILL INT; do
   PAGELAB need $program --for 60 --max-stall 0.01% --html none -q >answer 2>&1 &
@@ -380,11 +385,12 @@ for signal in KILL INT; do
 done
 echo 1 >$kdamonds/nr_kdamonds
 PAGELAB need $program --for 12 --max-stall 0.01% --html none -q >answer 2>&1 || { cat answer >&2; exit 18; }
-read -r line <answer; echo "<$line>" >&2
+tell
 test "$(cat $kdamonds/nr_kdamonds)" = 1 || exit 19
 echo 0 >$kdamonds/nr_kdamonds
 (sleep 3; kill -9 $program) &
-PAGELAB need $program --for 12 --max-stall 0.01% --html none -q 2>&1 | { read -r line; echo "<$line>" >&2; }
+PAGELAB need $program --for 12 --max-stall 0.01% --html none -q >answer 2>&1
+tell
 test "$(cat $kdamonds/nr_kdamonds)" = 0 || exit 20
 exit 9
 "#;

@@ -256,6 +256,13 @@ fn completeness(judgement: &Judgement) -> TextTable {
         }
         table.remarks.push(remark);
     }
+    if judgement.file && complete.unseen().is_some_and(|unseen| unseen > 0) {
+        table.remarks.push(
+            "A fault that waits for a page that read-ahead is still reading is a major fault too, but fetches \
+             nothing."
+                .into(),
+        );
+    }
     if !parts.is_empty() {
         table.remarks.push(format!("Differences: {}.", parts.join("; ")));
     }

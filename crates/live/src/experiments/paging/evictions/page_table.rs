@@ -242,7 +242,7 @@ mod tests {
     #[test]
     fn an_eviction_has_the_task_that_freed_the_page_before_or_after_the_poll() {
         let (mut tasks, mut log) = (Tasks::new(8), EvictionLog::new());
-        let mut add = |page: u32, log: &mut EvictionLog| log.add(0, page).unwrap();
+        let add = |page: u32, log: &mut EvictionLog| log.add(0, page).unwrap();
         // Freed before the poll saw it, and after.
         tasks.freed(1, (Evictor::Kswapd, Some(true)), &mut log);
         let number = add(1, &mut log);
