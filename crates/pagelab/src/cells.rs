@@ -136,7 +136,7 @@ impl Cells {
                 }
                 match (job.switch, outcome) {
                     (Some(switch), outcome) => outcomes[switch][job.load] = outcome,
-                    (None, Outcome::Measured(run)) => defaults[job.load] = Some(run),
+                    (None, Outcome::Measured(run)) => defaults[job.load] = Some(*run),
                     (None, _) => {}
                 }
             }
@@ -191,7 +191,7 @@ impl Cells {
         let mut done = performance::perform(&mut planned, repeat, context)?;
         Ok(match (done.failure, done.runs.pop()) {
             _ if self.interrupted() => Outcome::Missing,
-            (None, Some(run)) => Outcome::Measured(self.figures(job, run)),
+            (None, Some(run)) => Outcome::Measured(Box::new(self.figures(job, run))),
             (Some(error), _) if is_unsupported(&error) => {
                 let why = reason(&error);
                 // The kernel said it, so it says it of every load.

@@ -394,7 +394,7 @@ fn ranges(
         let reference = whole(reference).filter(|&reference| reference <= references as u64)?;
         let page = whole(page)?;
         let end = page.checked_add(numbers.get(n).map_or(Some(1), whole)?)?;
-        (page < end && end <= u64::from(pages)).then(|| (reference as u32, page as u32..end as u32))
+        (page < end && end <= u64::from(pages)).then_some((reference as u32, page as u32..end as u32))
     };
     column(reference).iter().zip(column(page)).enumerate().map(row).collect()
 }

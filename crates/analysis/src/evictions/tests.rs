@@ -207,7 +207,7 @@ fn read_ahead(
     pages: u32,
     frames: usize,
     late: &[bool],
-) -> (Vec<(u32, u32)>, Vec<(u32, u32)>, u64, usize) {
+) -> ([Vec<(u32, u32)>; 2], u64, usize) {
     let (mut held, mut rows, mut came, mut misses) =
         (std::collections::VecDeque::new(), Vec::new(), Vec::new(), 0);
     for (made, &page) in (1u32..).zip(measured) {
@@ -231,7 +231,7 @@ fn read_ahead(
             }
         }
     }
-    (rows, came, misses, held.len())
+    ([rows, came], misses, held.len())
 }
 
 proptest! {
@@ -243,7 +243,7 @@ proptest! {
         frames in 4usize..20,
         late in proptest::collection::vec(proptest::bool::ANY, 1..40),
     ) {
-        let (rows, came, misses, last) = read_ahead(&measured, 24, frames, &late);
+        let ([rows, came], misses, last) = read_ahead(&measured, 24, frames, &late);
         let all = of_rows(&rows);
         let log = Log { pages: 24, opening: 0, references: &measured, present: &[false; 24], rows: &all, arrivals: Some(&came), frames: frames as u32, limit: frames as u32, swap: SwapDevice::Disk, writes: false, written: false };
         let judged = judge(&log);
@@ -260,7 +260,7 @@ proptest! {
 #[test]
 fn hits_on_pages_that_were_read_ahead_are_counted_against_the_misses() {
     let measured: Vec<u32> = (0..60).collect();
-    let (rows, came, misses, _) = read_ahead(&measured, 60, 6, &[false]);
+    let ([rows, came], misses, _) = read_ahead(&measured, 60, 6, &[false]);
     let all = of_rows(&rows);
     let log = Log {
         pages: 60,

@@ -51,7 +51,7 @@ pub enum Outcome {
     /// It failed: why.
     Failed(String),
     /// It was measured.
-    Measured(Run),
+    Measured(Box<Run>),
 }
 
 /// A figure of several repetitions.

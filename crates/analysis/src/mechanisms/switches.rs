@@ -83,7 +83,7 @@ mod tests {
                 let (key, text) = value.to_string().split_once('=').map(own).unwrap();
                 let mut setting = Setting::default();
                 assert_eq!(setting.apply(&key, &text), Ok(true), "{value}");
-                assert_eq!(setting.values(), [value.clone()]);
+                assert_eq!(setting.values(), std::slice::from_ref(value));
             }
         }
     }

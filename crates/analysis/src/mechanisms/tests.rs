@@ -31,7 +31,7 @@ fn default_run(middle: f64) -> Run {
 
 /// A run of a switch, of three repetitions.
 fn switched(middle: f64, faults: f64) -> Outcome {
-    Outcome::Measured(measured(&[middle, middle * 1.003, middle * 0.997], &[faults; 3]))
+    Outcome::Measured(Box::new(measured(&[middle, middle * 1.003, middle * 0.997], &[faults; 3])))
 }
 
 fn matrix(outcomes: Vec<Vec<Outcome>>, defaults: &[Option<Run>]) -> Matrix {
@@ -99,7 +99,7 @@ proptest! {
     #[test]
     fn identical_samples_have_no_effect(middle in 100.0..10_000.0f64, n in 2usize..4) {
         let run = |n: usize| measured(&vec![middle; n], &vec![700.0; n]);
-        let found = matrix(vec![vec![Outcome::Measured(run(n))]], &[Some(run(4 * n))]);
+        let found = matrix(vec![vec![Outcome::Measured(Box::new(run(n)))]], &[Some(run(4 * n))]);
         for effect in Figure::ALL.map(|figure| found.cells[0][0].effect(figure).unwrap()) {
             prop_assert!(effect.change.abs() < 1e-12 && !effect.differs, "{:?}", effect);
         }
