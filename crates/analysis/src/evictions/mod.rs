@@ -84,7 +84,7 @@ pub struct Judgement {
 /// The evictions of one kind of task.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ByTask {
-    /// The name in the log: kswapd, direct, cgroup, task, nobody; empty if not known.
+    /// The name in the log: kswapd, direct, cgroup, task, swap-cache; empty if not known.
     pub by: &'static str,
     /// Number of evictions.
     pub evictions: u64,

@@ -25,8 +25,8 @@ pub enum Evictor {
     Cgroup,
     /// A task other than kswapd; the reason is not known.
     Task,
-    /// Nobody: the page left the page table and came back from the swap cache.
-    Nobody,
+    /// The page left the page table and came back from the swap cache before a task freed it.
+    SwapCache,
 }
 
 impl Evictor {
@@ -37,7 +37,7 @@ impl Evictor {
         (Self::Direct, "direct"),
         (Self::Cgroup, "cgroup"),
         (Self::Task, "task"),
-        (Self::Nobody, "nobody"),
+        (Self::SwapCache, "swap-cache"),
     ];
 
     /// The name in the table.

@@ -45,7 +45,7 @@ fn evictors(by: &[ByTask]) -> Option<String> {
     let first = by.first().filter(|one| !one.by.is_empty())?;
     let share = first.evictions as f64 / all as f64 * 100.0;
     Some(match first.by {
-        "nobody" => format!("{share:.0}% of them came back from the swap cache before they were freed"),
+        "swap-cache" => format!("{share:.0}% of them came back from the swap cache before they were freed"),
         _ => format!("{} freed {share:.0}% of them", who(first.by)),
     })
 }
@@ -57,7 +57,7 @@ fn who(name: &str) -> &'static str {
         "direct" => "direct reclaim",
         "cgroup" => "reclaim at the cgroup's limit",
         "task" => "tasks other than kswapd",
-        "nobody" => "nobody: back from the swap cache",
+        "swap-cache" => "none: back from the swap cache",
         _ => "not freed before the end",
     }
 }

@@ -49,7 +49,7 @@ tables! {
         LAST = "pages.last", Pages, "pages in such folios after the last reference";
     }
     evictions = "evictions", "eviction of a page, of runs with --evictions" {
-        BY = "by", Text, "who freed the page: kswapd, direct (reclaim), cgroup (limit), task, nobody";
+        BY = "by", Text, "who freed the page: kswapd, direct (reclaim), cgroup (limit), task; or swap-cache";
         REFERENCE = "reference", Count, "references made when the page was first known to be gone";
         PAGE = "page", Count, "the page of the mapping, from 0";
         PAGES = "pages", Pages, "number of pages from this one on; 1 if it is missing";

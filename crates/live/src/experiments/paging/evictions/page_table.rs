@@ -7,8 +7,7 @@
 //! shows when pages leave the page table, and not how long they stay in the swap cache afterwards.
 //!
 //! A BPF program on the function that frees pages shows who freed them, on kernels that permit such
-//! programs. A page that leaves the page table is freed later, or comes back from the swap cache:
-//! then nobody evicted it.
+//! programs. A page that leaves the page table is freed later, or comes back from the swap cache.
 
 use pagelab_experiment::build::{EvictionLog, Evictor, metric, note};
 use pagelab_experiment::experiments::Paging;
@@ -193,10 +192,10 @@ impl Tasks {
     fn returned(&mut self, page: usize, number: Option<u32>, left: bool, log: &mut EvictionLog) {
         let pending = std::mem::replace(&mut self.pending[page], NONE);
         if pending != NONE {
-            log.attribute(pending, Evictor::Nobody, None);
+            log.attribute(pending, Evictor::SwapCache, None);
         }
         if left {
-            let (by, workingset) = self.unclaimed[page].take().unwrap_or((Evictor::Nobody, None));
+            let (by, workingset) = self.unclaimed[page].take().unwrap_or((Evictor::SwapCache, None));
             if let Some(number) = number {
                 log.attribute(number, by, workingset);
             }
@@ -267,7 +266,7 @@ mod tests {
         log.record(1, &mut seen).unwrap();
         let table = seen.table(evictions::TABLE).unwrap();
         let by = table.texts(evictions::BY).unwrap();
-        assert_eq!(by, ["kswapd", "cgroup", "nobody", "nobody", "direct", ""]);
+        assert_eq!(by, ["kswapd", "cgroup", "swap-cache", "swap-cache", "direct", ""]);
     }
 
     #[test]
