@@ -90,6 +90,7 @@ pub fn estimate(strata: &[Range<u64>], referenced: &[Range<u64>], page: u64) -> 
 mod tests {
     use super::*;
     use pagelab_reference::rng::Rng;
+    use std::slice::from_ref;
 
     const PAGE: u64 = 4096;
 
@@ -119,7 +120,7 @@ mod tests {
 
     #[test]
     fn merged_regions_count_each_stratum() {
-        let list = strata(std::slice::from_ref(&(0..100 * PAGE)), PAGE, 10);
+        let list = strata(from_ref(&(0..100 * PAGE)), PAGE, 10);
         let found = estimate(&list, &[0..20 * PAGE, 90 * PAGE..100 * PAGE], PAGE);
         assert_eq!(found.bytes, 30 * PAGE);
         // The last pair differs.
@@ -127,8 +128,8 @@ mod tests {
         assert_eq!(found.interval().1, 30 * PAGE + (Z * found.standard_error) as u64);
         let none = estimate(&list, &[], PAGE);
         assert_eq!((none.bytes, none.standard_error), (0, 15.0 * PAGE as f64), "not known to be nothing");
-        let exact = strata(std::slice::from_ref(&(0..10 * PAGE)), PAGE, 1000);
-        assert_eq!(estimate(&exact, std::slice::from_ref(&(0..3 * PAGE)), PAGE).standard_error, 0.0);
+        let exact = strata(from_ref(&(0..10 * PAGE)), PAGE, 1000);
+        assert_eq!(estimate(&exact, from_ref(&(0..3 * PAGE)), PAGE).standard_error, 0.0);
     }
 
     /// Of memory whose hot pages are a block, scattered, or few: the estimate is unbiased, and the
@@ -141,7 +142,7 @@ mod tests {
         let scattered: Vec<bool> = (0..PAGES).map(|_| rng.below(10) < 3).collect();
         let block: Vec<bool> = (0..PAGES).map(|page| (3_333..9_999).contains(&page)).collect();
         let few: Vec<bool> = (0..PAGES).map(|page| page % 500 == 7).collect();
-        let list = strata(std::slice::from_ref(&(0..PAGES * PAGE)), PAGE, 1000);
+        let list = strata(from_ref(&(0..PAGES * PAGE)), PAGE, 1000);
         for hot in [scattered, block, few] {
             let truth = hot.iter().filter(|hot| **hot).count() as u64 * PAGE;
             let (mut sum, mut held) = (0.0, 0);

@@ -11,8 +11,8 @@
 //! Anything else is unclear: it is enough where less memory was enough or where it was never
 //! charged more than four fifths of the limit; else it is measured again, three times as often in
 //! all; then the answer is inconclusive. The same holds for a limit that is too little although
-//! less memory was enough. The greatest limit that is too little is measured as often if its loss is
-//! less than three times what the goal allows: the least disturbed run counts.
+//! less memory was enough. The largest limit that is too little is measured as often if its loss
+//! is less than three times what the goal allows. The least disturbed run counts.
 //!
 //! The search halves the ratio of the greatest limit known to be too small and the least known to
 //! be enough, until they are within [`PRECISION`]. Where the memory charged under the greatest
@@ -272,7 +272,8 @@ impl Search {
             what: What::LeastMemory {
                 program: program.to_owned(),
                 limits,
-                // Near the least memory in which a program completes, chance decides which limit kills it.
+                // Near the smallest limit under which a program completes, chance decides whether the
+                // kernel kills it.
                 inconclusive: (views.iter().filter(|view| view.goal != Goal::Completion))
                     .any(|view| view.knee(knee.early).inconclusive),
                 early: knee.early,

@@ -22,8 +22,8 @@ const REFUSED_STEPS: usize = 3;
 const COLD_SHARE: f64 = 0.1;
 /// The share from which the next step is smaller.
 const HOT_SHARE: f64 = 0.5;
-/// A step of at most the memory in use divided by this is fine enough to tell the size, as the smallest
-/// step always is.
+/// A step of at most the memory in use divided by this is fine enough to tell the size, as the
+/// smallest step always is.
 const FINE_DIVISOR: u64 = 32;
 /// The smallest step, bytes.
 const MIN_STEP: u64 = 256 << 10;

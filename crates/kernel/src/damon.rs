@@ -271,7 +271,8 @@ impl Sampler {
         set("0/state", "on")
     }
 
-    /// Waits for the end of the interval. Returns the parts of the ranges whose page was referenced.
+    /// Waits for the end of the interval. Returns the parts of the ranges whose page was
+    /// referenced.
     ///
     /// # Errors
     /// When the process has ended, or the kernel does not tell.

@@ -195,7 +195,8 @@ fn gone() -> io::Error {
     io::Error::other("the kernel stopped reporting the references of the process")
 }
 
-/// The private mappings of no file that can be accessed: `START-END RIGHTS OFFSET DEVICE INODE [NAME]`.
+/// The private mappings of no file that can be accessed: `START-END RIGHTS OFFSET DEVICE INODE
+/// [NAME]`.
 fn anonymous(maps: &str) -> Vec<Range<u64>> {
     const NAMES: [&str; 2] = ["[heap]", "[stack]"];
     let mut list: Vec<Range<u64>> = Vec::new();

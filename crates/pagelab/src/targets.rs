@@ -55,7 +55,8 @@ pub fn open(spec: &TargetSpec, own: &[(String, String)]) -> Result<Box<dyn Targe
     })
 }
 
-/// A kernel image with a clock of instructions and swap in memory, unless its options say otherwise.
+/// A kernel image with a clock of instructions and swap in memory, unless its options say
+/// otherwise.
 pub fn counting(mut target: TargetSpec) -> TargetSpec {
     if matches!(target.kind, TargetKind::Kernel(_)) {
         for (key, value) in [("accel", "icount"), (names::SWAP, "zram")] {

@@ -5,7 +5,7 @@ use pagelab_analysis::mechanisms::{Baseline, Cell, Effect, Figure, Load, Matrix,
 use crate::table::TextTable;
 use crate::text::{self, DASH, SAME, Style, count};
 
-/// How many effects are told in words.
+/// Maximum number of effects in words.
 pub const LARGEST: usize = 5;
 
 /// The largest effects, a sentence each.
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_effects_are_told_with_their_intervals() {
+    fn the_largest_effects_have_their_intervals() {
         let told = largest(&matrix());
         assert_eq!(
             told,

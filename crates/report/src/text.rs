@@ -115,7 +115,8 @@ fn figure_columns(columns: usize, rows: &[Vec<String>]) -> Vec<bool> {
     (0..columns).map(has_figures).collect()
 }
 
-/// The width that each column needs with the gap behind it, so that no word and no figure is broken.
+/// The width that each column needs with the gap behind it, so that no word and no figure is
+/// broken.
 pub(crate) fn needed_widths(headings: &[String], rows: &[Vec<String>]) -> Vec<usize> {
     let figures = figure_columns(headings.len(), rows);
     least_widths(headings, rows, &figures, usize::MAX).iter().map(|width| width + GAP).collect()

@@ -50,8 +50,8 @@ impl Memory {
         policy.contains(0).is_some().then_some(Self { pages, kind: Kind::Policy(policy, None) })
     }
 
-    /// Creates an empty page cache of one file: as [`Self::named`], with the models of the Linux page
-    /// cache as `linux-lru` and `linux-mglru`. Other systems do not cache files.
+    /// Creates an empty page cache of one file: as [`Self::named`], with the models of the Linux
+    /// page cache as `linux-lru` and `linux-mglru`. Other systems do not cache files.
     pub fn of_file(name: &str, pages: u32, frames: u32) -> Option<Self> {
         let policy: Box<dyn Policy> = match name {
             "linux-lru" => Box::new(LinuxFileLru::new(pages, frames)),

@@ -25,8 +25,8 @@ pub struct Log<'a> {
     pub present: &'a [bool],
     /// The evictions in order of time.
     pub rows: &'a [Row],
-    /// The pages that entered memory, in order of time: the number of the measured reference, from 1,
-    /// and the page. `None` if a page enters memory only when a reference faults on it.
+    /// The pages that entered memory, in order of time: the number of the measured reference, from
+    /// 1, and the page. `None` if a page enters memory only when a reference faults on it.
     pub arrivals: Option<&'a [(u32, u32)]>,
     /// Frames of OPT.
     pub frames: u32,
@@ -82,8 +82,8 @@ pub struct Eviction {
     /// Who freed the page.
     #[serde(skip)]
     pub by: Evictor,
-    /// The kernel's workingset flag of the page: it was active before, or was fetched again soon after
-    /// an earlier eviction.
+    /// The kernel's workingset flag of the page: it was active before, or was fetched again soon
+    /// after an earlier eviction.
     pub workingset: Option<bool>,
 }
 
@@ -95,8 +95,8 @@ impl Eviction {
     }
 }
 
-/// The faults beyond OPT by cause. The first five less [`Regret::saved`] and [`Regret::ahead`] are the
-/// total.
+/// The faults beyond OPT by cause. The first five less [`Regret::saved`] and [`Regret::ahead`] are
+/// the total.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Regret {
     /// Faults on pages evicted from the younger half of memory.
@@ -303,9 +303,9 @@ impl Judging {
         }
     }
 
-    /// Applies the events of a step: pages that left and pages that came during the last reference. The
-    /// events of one page alternate, so its presence tells their order; it may leave and come several
-    /// times.
+    /// Applies the events of a step: pages that left and pages that came during the last reference.
+    /// The events of one page alternate, so its presence tells their order; it may leave and come
+    /// several times.
     fn step(&mut self, gone: &[Row], came: &[(u32, u32)], made: u32, opt: &Opt) {
         let demanded = self.demanded.take();
         if !self.has_arrivals {
@@ -354,8 +354,8 @@ impl Judging {
         true
     }
 
-    /// Looks ahead at the events of the next reference, to `page`: if the page enters memory during it,
-    /// the page was absent, and an eviction in the same step came first.
+    /// Looks ahead at the events of the next reference, to `page`: if the page enters memory during
+    /// it, the page was absent, and an eviction in the same step came first.
     fn before(&mut self, page: u32, made: u32, rows: &[Row], arrivals: &[(u32, u32)], opt: &Opt) {
         let step = |reference: u32| reference <= made + 1;
         if !arrivals.iter().take_while(|row| step(row.0)).any(|row| row.1 == page) {

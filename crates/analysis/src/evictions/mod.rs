@@ -33,7 +33,8 @@ pub use self::plots::plots;
 pub use self::similar::{Similarity, similar};
 use crate::regret::MAX_REFERENCES;
 
-/// Maximum number of evictions, and of arrivals, that are judged: a row of the log can have many pages.
+/// Maximum number of evictions, and of arrivals, that are judged: a row of the log can have many
+/// pages.
 const MAX_ROWS: usize = 1 << 22;
 
 /// Number of classes of age ranks: 0% to 10%, 10% to 20%, …
@@ -62,8 +63,8 @@ pub struct Judgement {
     pub rank: f64,
     /// Evictions by age rank, the youngest first.
     pub ranks: [u64; CLASSES],
-    /// Evictions by the task that freed the page, the most frequent first. Empty if the kernel does not
-    /// show it.
+    /// Evictions by the task that freed the page, the most frequent first. Empty if the kernel does
+    /// not show it.
     pub by: Vec<ByTask>,
     /// Evictions of pages that read-ahead had brought and no reference had used.
     pub unused: u64,

@@ -199,9 +199,9 @@ proptest! {
     }
 }
 
-/// Read-ahead of two pages per fault into a FIFO of `frames` pages, with some evictions put off to the
-/// next step, as kswapd makes them. Returns the evictions, the arrivals, the misses, and the pages at
-/// the end.
+/// Read-ahead of two pages per fault into a FIFO of `frames` pages, with some evictions put off to
+/// the next step, as kswapd makes them. Returns the evictions, the arrivals, the misses, and the
+/// pages at the end.
 fn read_ahead(
     measured: &[u32],
     pages: u32,
@@ -281,7 +281,8 @@ fn hits_on_pages_that_were_read_ahead_are_counted_against_the_misses() {
     assert!(judged.evictions.iter().all(|one| !one.unused && one.once));
 }
 
-/// In one reference page 1 comes, leaves and comes twice, next to the page that the reference fetches.
+/// In one reference page 1 comes, leaves and comes twice, next to the page that the reference
+/// fetches.
 #[test]
 fn a_page_may_leave_and_come_several_times_in_a_step() {
     let came = [(1, 0), (1, 1), (1, 1), (1, 1), (2, 2)];

@@ -26,8 +26,9 @@ const MIN_OPT: u64 = 100;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum By {
-    /// Faults, as a multiple of OPT's with as many frames as the limit has. A minor fault counts too: it
-    /// brings back a page that left the page table, such as one that swap read-ahead fetched.
+    /// Faults, as a multiple of OPT's with as many frames as the limit has. A minor fault counts
+    /// too: it brings back a page that left the page table, such as one that swap read-ahead
+    /// fetched.
     Faults,
     /// Instructions per reference, of guests that count them.
     Instructions,

@@ -7,8 +7,8 @@ use crate::finding::StallSource;
 pub const PRECISION: f64 = 1.06;
 /// How often a doubtful limit is measured, as a multiple of the times at the most memory.
 const DOUBTS: usize = 3;
-/// The greatest limit that is too little is doubtful up to this multiple of the allowed loss: other load
-/// can make a stall longer, never shorter.
+/// The largest limit that is too little is doubtful up to this multiple of the allowed loss. Other
+/// load makes a stall longer, never shorter.
 const CLOSE: f64 = 3.0;
 /// The limits between two are multiples of this share of their size or less, so that they have
 /// short names.
@@ -181,10 +181,10 @@ impl<'a> View<'a> {
     pub(super) fn doubtful(&self) -> Option<&Point> {
         let enough = DOUBTS * self.top.runs();
         let too_little = self.points.iter().filter(|p| self.judge(p) == Judgement::TooLittle);
-        let greatest = too_little.map(|p| p.memory).max();
+        let largest = too_little.map(|p| p.memory).max();
         let close = |p: &Point| {
             let near = self.loss(p).is_some_and(|loss| loss <= CLOSE * self.goal.allowed());
-            Some(p.memory) == greatest && near && p.time().is_finite()
+            Some(p.memory) == largest && near && p.time().is_finite()
         };
         let doubtful = |p: &Point| self.judge(p) == Judgement::Unclear || self.contradicts(p) || close(p);
         self.points.iter().find(|p| doubtful(p) && p.runs() < enough && !p.killed)

@@ -1,4 +1,5 @@
-//! The pages of one mapping that reclaim frees and that enter the page cache, one by one and in order.
+//! The pages of one mapping that reclaim frees and that enter the page cache, one by one and in
+//! order.
 //!
 //! | pages | event | hook | shows |
 //! |---|---|---|---|
@@ -104,8 +105,8 @@ pub enum Event {
         pages: u32,
         /// Who freed them.
         by: Actor,
-        /// The kernel's flag `PG_workingset`: the folio was active before, or was fetched again soon
-        /// after an earlier eviction. `None`: not known.
+        /// The kernel's flag `PG_workingset`: the folio was active before, or was fetched again
+        /// soon after an earlier eviction. `None`: not known.
         workingset: Option<bool>,
     },
 }
@@ -124,8 +125,8 @@ impl ReclaimLog {
     /// Starts the programs.
     ///
     /// # Errors
-    /// If the kernel has no BTF or no such tracepoint, the caller lacks the privileges, or the kernel
-    /// refuses programs on functions and `watched` is anonymous.
+    /// If the kernel has no BTF or no such tracepoint, the caller lacks the privileges, or the
+    /// kernel refuses programs on functions and `watched` is anonymous.
     pub fn start(watched: &Watched) -> Result<Self, TraceError> {
         let btf = Btf::read()?;
         let maker = Maker {
@@ -221,14 +222,14 @@ struct Maker<'a> {
     dropped: Map<1, 1>,
     /// The first virtual page number to watch and the end.
     range: Map<1, 2>,
-    /// On each CPU, the actor and the workingset flag of the folio that leaves next, as in a record; 0
-    /// if reclaim is not at work.
+    /// On each CPU, the actor and the workingset flag of the folio that leaves next, as in a
+    /// record; 0 if reclaim is not at work.
     reason: MapOfProcessors<1, 1>,
 }
 
 impl Maker<'_> {
-    /// Sets R8 to the actor and the workingset flag of the folio in R6, as in a record. The cgroup is in
-    /// R7. Clobbers R0 and R1.
+    /// Sets R8 to the actor and the workingset flag of the folio in R6, as in a record. The cgroup
+    /// is in R7. Clobbers R0 and R1.
     fn reason_of(&self, program: &mut Assembler) {
         let l = &self.layout;
         self.kswapd(program, "not kswapd");
@@ -254,8 +255,8 @@ impl Maker<'_> {
         program.set(R1, 1).atomic_add(R0, 0, R1);
     }
 
-    /// The arguments of `workingset_eviction`: sets R6 to the folio, R7 to the cgroup, and R1 to the kind
-    /// of the folio's mapping. Clobbers R0 to R5.
+    /// The arguments of `workingset_eviction`: sets R6 to the folio, R7 to the cgroup, and R1 to
+    /// the kind of the folio's mapping. Clobbers R0 to R5.
     fn freed(&self, program: &mut Assembler) {
         program.load(R6, R1, (0, 8)).load(R7, R1, (8, 8));
         // The pointer as a number: its lowest bits are flags.
@@ -279,8 +280,8 @@ impl Maker<'_> {
         run_on(self.btf, FREES, When::Entered, program)
     }
 
-    /// `workingset_eviction(folio, cgroup)`, called before the page of a file leaves the cache: keeps the
-    /// reason for [`Self::left`].
+    /// `workingset_eviction(folio, cgroup)`, called before the page of a file leaves the cache:
+    /// keeps the reason for [`Self::left`].
     fn reasons(&self) -> Result<Program, TraceError> {
         let mut program = Assembler::default();
         self.freed(&mut program);
@@ -297,8 +298,8 @@ impl Maker<'_> {
         program.ask(MAP_LOOKUP, self.reason.number(), ZERO).jump_if(R0, If::Equal, 0, none);
     }
 
-    /// Sets R7 to the page and R9 to the number of pages of a folio of this file that enters or leaves
-    /// the cache. Ends the program for another file.
+    /// Sets R7 to the page and R9 to the number of pages of a folio of this file that enters or
+    /// leaves the cache. Ends the program for another file.
     fn folio_of(
         &self,
         program: &mut Assembler,

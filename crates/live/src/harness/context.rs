@@ -54,8 +54,8 @@ pub struct ExecutionContext {
 pub(crate) struct Outside(Option<PathBuf>);
 
 impl Outside {
-    /// Moves the calling process into it, so that a large result is not charged to the limit. A process
-    /// that may not move stays where it is.
+    /// Moves the calling process into it, so that a large result is not charged to the limit. A
+    /// process that may not move stays where it is.
     pub(crate) fn enter(&self) {
         if let Some(path) = &self.0 {
             let _ = Group::new(path).join();
@@ -80,8 +80,8 @@ impl ExecutionContext {
         Ok(())
     }
 
-    /// The memory cgroup that the calling process is in, to go back to with [`Outside::enter`] when the
-    /// load is over; none if the load has no cgroup.
+    /// The memory cgroup that the calling process is in, to go back to with [`Outside::enter`] when
+    /// the load is over; none if the load has no cgroup.
     pub(crate) fn outside(&self) -> Outside {
         Outside(self.cgroup.as_ref().and_then(|_| hierarchy::memory_of(std::process::id())))
     }

@@ -54,7 +54,8 @@ fn a_neighbour_costs_faults_and_protection_spares_them() {
     }
 }
 
-/// The file does not fit beside the victim, and the kernel keeps part of it in the neighbour's cgroup.
+/// The file does not fit next to the victim, and the kernel keeps part of it in the neighbour's
+/// cgroup.
 fn a_neighbour_that_reads_a_file_takes_memory_too() {
     let lab = Lab::new();
     let line = "run neighbour --pages 1024 --references 4000 --neighbour 4096 --task read-file --memory 5M";

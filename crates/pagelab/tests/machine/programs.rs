@@ -348,8 +348,9 @@ fn the_need_of_a_running_process_is_at_least_what_it_uses() {
     assert!(kept.to_string().contains("need.memory"), "{kept}");
 }
 
-/// Of a program that uses 24 MiB and does not use 48, in a guest. DAMON is set up for it, and undone
-/// after the measurement, an interrupt, and a kill -9; a kdamond of somebody else's is left alone.
+/// Of a program that uses 24 MiB and does not use 48, in a guest. DAMON is set up for it, and
+/// undone after the measurement, an interrupt, and a kill -9; a kdamond of somebody else's is left
+/// alone.
 fn damon_samples_the_need_that_accessed_bits_have() {
     const SCRIPT: &str = r#"
 kdamonds=/sys/kernel/mm/damon/admin/kdamonds

@@ -1,5 +1,5 @@
-//! Bars of the columns that a table with named rows declares as drawn: the median of the repetitions per
-//! row, with their range.
+//! Bars of the columns that a table with named rows declares as drawn: the median of the
+//! repetitions per row, with their range.
 
 use pagelab_analysis::figure::{RangeBar, RangeBars};
 use pagelab_analysis::stats::median;

@@ -26,7 +26,8 @@ pub struct Running {
     /// The time limit of the measurement, in seconds
     #[arg(long = "for", help_heading = RUNNING, value_name = "SECONDS", default_value_t = 60, conflicts_with = "program", value_parser = clap::value_parser!(u32).range(12..=86_400))]
     pub seconds: u32,
-    /// The share of the time for which the measurement may stall the tasks; of a process, for which it may walk the page tables
+    /// The share of the time for which the measurement may stall the tasks; of a process, for which
+    /// it may walk the page tables
     #[arg(long, help_heading = RUNNING, value_name = "SHARE", default_value = "1%", conflicts_with = "program", value_parser = stall)]
     pub max_stall: f64,
     /// Measure again this many seconds after each measurement, and print the change
@@ -100,7 +101,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Performs `measure`, which changes `file` of the kernel; the file is restored however that ends.
+/// Runs `measure`, which changes `file` of the kernel, and restores the file however that ends.
 ///
 /// # Errors
 /// When the file cannot be restored, the user interrupts, or the measurement fails.

@@ -1,5 +1,5 @@
-//! The referenced memory of a process by DAMON, from a sample of its pages: for a process whose page
-//! tables take long to walk.
+//! The referenced memory of a process by DAMON, from a sample of its pages: for a process whose
+//! page tables take long to walk.
 
 use std::time::{Duration, Instant};
 

@@ -124,10 +124,10 @@ impl Evictions {
             Source::PageCache(cache) => (cache.name(), cache.lost()),
         };
         let text = format!(
-            "pagelab read the log of evictions ({name}) after {}: {} reads, {:.1} µs on average; access times do \
-            not include them",
+            "the log of evictions is from {name}; pagelab read it {}: {} reads of {:.1} µs on average, which \
+            access times do not include",
             if self.interval == 1 {
-                "each reference".into()
+                "after each reference".into()
             } else {
                 format!("every {} references", self.interval)
             },

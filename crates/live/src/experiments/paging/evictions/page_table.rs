@@ -2,9 +2,10 @@
 //!
 //! A page that was mapped at the last poll and is not mapped at this one was evicted. A fault on a
 //! page that was mapped at the last poll means that the page left and came back since. Anonymous
-//! base pages come back only by faults, and every fault is known, so the log misses no eviction; its
-//! time has the resolution of the interval. Polling sets no accessed bit and needs no privilege. It
-//! shows when pages leave the page table, and not how long they stay in the swap cache afterwards.
+//! base pages come back only by faults, and every fault is known, so the log misses no eviction;
+//! its time has the resolution of the interval. Polling sets no accessed bit and needs no
+//! privilege. It shows when pages leave the page table, and not how long they stay in the swap
+//! cache afterwards.
 //!
 //! A BPF program on the function that frees pages shows who freed them, on kernels that permit such
 //! programs. A page that leaves the page table is freed later, or comes back from the swap cache.
@@ -156,8 +157,8 @@ impl Freed {
     }
 }
 
-/// Matches evictions with the events of freed pages. Of one page the two come in turn; which is seen
-/// first depends on the poll.
+/// Matches evictions with the events of freed pages. Of one page the two come in turn; which is
+/// seen first depends on the poll.
 #[derive(Debug)]
 struct Tasks {
     /// For each page, its eviction that has no event yet.
@@ -249,7 +250,8 @@ mod tests {
         let number = add(2, &mut log);
         tasks.left(2, number, &mut log);
         tasks.freed(2, (Evictor::Cgroup, None), &mut log);
-        // Back from the swap cache, seen at a poll and at its return; freed and back between two polls.
+        // Back from the swap cache, seen at a poll and at its return; freed and back between two
+        // polls.
         let number = add(3, &mut log);
         tasks.left(3, number, &mut log);
         tasks.returned(3, None, false, &mut log);
