@@ -32,7 +32,7 @@ const RING: u32 = 4 << 20;
 /// the upper half; the first page.
 const RECORD_WORDS: usize = 2;
 
-/// `PF_KSWAPD`, include/linux/sched.h: the current task is kswapd. Since 2.6.
+/// `PF_KSWAPD`, include/linux/sched.h: the current task is kswapd.
 const PF_KSWAPD: i32 = 0x0002_0000;
 /// `PAGE_MAPPING_FLAGS` and `PAGE_MAPPING_ANON`, include/linux/page-flags.h.
 const MAPPING_FLAGS: i32 = 3;
