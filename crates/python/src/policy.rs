@@ -1,14 +1,12 @@
 //! Policies written in Python: a class that is told of hits and misses and names the victims.
 
 use pagelab_model::policy::PolicyKind;
-use pagelab_model::policy::plugged::{Plugged, Replacement};
+use pagelab_model::policy::plugged::Replacement;
+use pagelab_simulation::plugged;
 use pyo3::prelude::*;
 
 use crate::error;
 use crate::trace::Trace;
-
-/// References between two words of progress.
-const STEP: usize = 1 << 12;
 
 /// A policy of an argument.
 pub enum Plug {
@@ -76,19 +74,16 @@ pub fn misses(py: Python<'_>, class: &Py<PyAny>, trace: &Trace, frames: u32) -> 
     let instance = class.bind(py).call1((frames,))?;
     let (hit, miss) = (instance.getattr("on_hit")?, instance.getattr("on_miss")?);
     let bar = py.import("pagelab._progress")?.getattr("Bar")?.call1(("replaying",))?;
-    let mut plugged = Plugged::new(Instance { hit, miss, raised: None }, trace.page_count(), frames);
+    let instance = Instance { hit, miss, raised: None };
     let counted = trace.attached(py, |references| {
-        let mut misses = 0;
-        for (number, chunk) in references.chunks(STEP).enumerate() {
-            let more = plugged.misses(chunk);
-            if let Some(raised) = plugged.policy.raised.take() {
+        plugged::misses(instance, references, trace.page_count(), frames, |instance, share| {
+            if let Some(raised) = instance.raised.take() {
                 return Err(raised);
             }
-            misses += more.map_err(error::value)?;
-            bar.call_method1("at", ((number * STEP) as f64 / references.len() as f64,))?;
-            py.check_signals()?;
-        }
-        Ok(misses)
+            bar.call_method1("at", (share,))?;
+            py.check_signals()
+        })?
+        .map_err(error::value)
     });
     bar.call_method0("close")?;
     counted

@@ -4,7 +4,7 @@
 //! this machine's memory allows ([`cost`]). [`sampled`] takes a part of the pages, [`sized`]
 //! objects of different sizes, [`records`] what a trace tells beside its pages. Of a trace that
 //! several machines share each reads a chunk ([`chunks`]). A live stream is simulated
-//! as it arrives ([`live`]).
+//! as it arrives ([`live`]). [`plugged`] replays a policy that the caller brings.
 
 pub mod chunks;
 pub mod cost;
@@ -13,6 +13,7 @@ pub mod live;
 pub mod memory;
 pub mod opening;
 pub mod piece;
+pub mod plugged;
 pub mod records;
 pub mod reduced;
 pub mod replay;

@@ -16,7 +16,7 @@ const OTHER_THREADS: [&str; 7] =
 const THREADS: [&str; 3] = ["spawn", "scope", "Builder"];
 
 /// What the models replay with.
-const REPLAYS: [&str; 5] = ["Replays", "Feed", "SizedReplay", "Miniature", "working_set_of"];
+const REPLAYS: [&str; 6] = ["Replays", "Feed", "SizedReplay", "Miniature", "working_set_of", "Plugged"];
 
 /// The names of threads and replays that a file uses.
 #[derive(Default)]
