@@ -16,12 +16,13 @@ use std::time::{Duration, Instant};
 
 use pagelab_confine::marked;
 use pagelab_experiment::{Experiment, Failure, FailureKind, Recorder, Result, Setting};
-use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
+use rustix::process::{Pid, Signal, getpid, getppid, kill_process, set_parent_process_death_signal};
 use serde::{Deserialize, Serialize};
 
 use crate::experiments::perform;
 use crate::harness::bare;
 use crate::harness::context::ExecutionContext;
+use crate::harness::descendants;
 use crate::harness::marker;
 use crate::harness::message::{Message, Received, Sender, listen};
 use crate::harness::wire::WireError;
@@ -246,7 +247,7 @@ impl Worker {
         while Instant::now() < deadline && matches!(self.child.try_wait(), Ok(None)) {
             std::thread::sleep(Duration::from_millis(1));
         }
-        let _ = self.child.kill();
+        self.kill();
         let status = self.child.wait().expect("a child that nobody else waits for");
         // What it started may go on, and holds its ends of the pipes.
         marked::end(&self.name);
@@ -257,13 +258,23 @@ impl Worker {
         said.retain(|text| !text.is_empty());
         Death { status, said: said.join("; ") }
     }
+
+    /// Kills the worker, and first what it started, which it adopts only while it lives. Stopped,
+    /// it starts nothing more.
+    fn kill(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _ = kill_process(Pid::from_child(&self.child), Signal::STOP);
+            descendants::kill(self.child.id());
+            let _ = self.child.kill();
+        }
+    }
 }
 
 impl Drop for Worker {
     /// Leaves no worker behind when a recorder panics.
     fn drop(&mut self) {
         if !self.ended {
-            let _ = self.child.kill();
+            self.kill();
             let _ = self.child.wait();
             marked::end(&self.name);
         }

@@ -8,6 +8,7 @@ pub mod clock;
 pub mod content;
 pub mod context;
 pub(crate) mod counters;
+pub mod descendants;
 pub mod doubt;
 pub mod environment;
 pub mod failure;

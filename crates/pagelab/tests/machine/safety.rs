@@ -21,6 +21,7 @@ pub fn tests() -> Vec<Test> {
         a_full_disk_is_a_clear_error_and_the_notebook_still_opens: LIMITS, TMPFS, ALONE;
         nested_cgroups_of_a_program_are_removed: LIMITS, ALONE;
         a_killed_worker_ends_the_run_and_what_it_started;
+        processes_that_clear_their_environment_end_with_the_run;
         a_kernel_with_cgroup_1_is_left_as_it_was: KERNELS;
         a_kernel_with_cgroup_2_is_left_as_it_was: KERNELS;
     }
@@ -246,6 +247,28 @@ fn a_killed_worker_ends_the_run_and_what_it_started() {
     assert!(std::process::Command::new("kill").args(["-9", &worker]).status().unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(3));
     lab.nothing_is_left("after the worker was killed");
+}
+
+/// Without a limit there is no cgroup that holds them, and nothing in the environment names the
+/// run.
+fn processes_that_clear_their_environment_end_with_the_run() {
+    let lives = |lab: &Lab| {
+        let pid = std::fs::read_to_string(lab.path("pid")).unwrap();
+        std::fs::read_to_string(format!("/proc/{}/cmdline", pid.trim()))
+            .is_ok_and(|words| words.contains("1013"))
+    };
+    for (last, by_signal) in [("exit 0", false), ("exit 9", false), ("sleep 1000", true)] {
+        let lab = Lab::new();
+        let script = format!("unset PAGELAB_RUN\nsleep 1013 &\necho $! > pid_\nmv pid_ pid\n{last}\n");
+        std::fs::write(lab.path("script"), script).unwrap();
+        let mut child = spawn(&lab, "run command --memory none --html none -q -- sh script");
+        if by_signal {
+            eventually("the program begins", || lab.path("pid").exists() && lives(&lab));
+            signal(&child, "-INT");
+        }
+        child.wait().unwrap();
+        assert!(!lives(&lab), "after {last}");
+    }
 }
 
 /// A program may make cgroups inside its own, and move into them; also when pagelab is killed they go.

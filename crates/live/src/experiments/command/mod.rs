@@ -27,6 +27,7 @@ use pagelab_kernel::spawn::Program;
 
 use self::tree::WorkingSets;
 use crate::harness::context::ExecutionContext;
+use crate::harness::descendants;
 use crate::harness::failure::failed;
 use crate::harness::marker;
 use crate::harness::measurement::Harness;
@@ -66,6 +67,8 @@ pub fn perform(command: &Command, context: &ExecutionContext, recorder: &mut dyn
     harness.watch_tasks();
     harness.begin();
     let (used, own_peak) = (rusage::children(), rusage::process_peak());
+    // Whatever the program leaves running, once it has ended itself.
+    let _ends = descendants::Ends;
     let mut program = Program::start(&words::unescaped_all(&command.program))
         .map_err(failed(&format!("starting {name}")))?;
     let watched = {
@@ -208,7 +211,7 @@ fn watch(
         }
         if timeout.is_some_and(|timeout| begun.elapsed() >= timeout) {
             let elapsed = begun.elapsed();
-            tree::kill(pid);
+            descendants::kill(std::process::id());
             program.wait();
             harness.poll();
             return Ok(Watched { samples, elapsed, status: None, cost: cost.so_far() });

@@ -1,16 +1,12 @@
 //! The memory of a process and all its descendants.
 
 use std::collections::HashMap;
-use std::fs;
-use std::time::{Duration, Instant};
 
 use pagelab_kernel::files;
 use pagelab_kernel::working_set::Process;
 use pagelab_procfs::value;
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
-/// How long the end of killed processes is waited for; what is left then ends with the limit's cgroup.
-const TIMEOUT: Duration = Duration::from_secs(5);
+use crate::harness::descendants;
 
 /// What they have together.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -23,62 +19,11 @@ pub(super) struct Memory {
     pub(super) processes: f64,
 }
 
-/// Kills `root` and its descendants, and waits for those that their parents' ends give to this
-/// process.
-pub(super) fn kill(root: u32) {
-    // What is forked meanwhile is found the next time: the children of a dead process are this process's.
-    for pid in descendants(root).into_iter().chain([root]) {
-        send_kill(pid);
-    }
-    let own = std::process::id();
-    let deadline = Instant::now() + TIMEOUT;
-    while Instant::now() < deadline {
-        let left: Vec<u32> = descendants(own).into_iter().filter(|&pid| pid != root).collect();
-        if left.is_empty() {
-            return;
-        }
-        for pid in left {
-            send_kill(pid);
-            let _ = waitpid(pid_of(pid), WaitOptions::NOHANG);
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-}
-
-fn pid_of(pid: u32) -> Option<Pid> {
-    Pid::from_raw(i32::try_from(pid).ok()?)
-}
-
-fn send_kill(pid: u32) {
-    if let Some(pid) = pid_of(pid) {
-        let _ = kill_process(pid, Signal::KILL);
-    }
-}
-
-/// The numbers of all descendants of `root` now.
-fn descendants(root: u32) -> Vec<u32> {
-    let (mut found, mut left) = (Vec::new(), vec![root]);
-    while let Some(pid) = left.pop() {
-        let children = children(pid);
-        found.extend(&children);
-        left.extend(children);
-    }
-    found
-}
-
-fn children(pid: u32) -> Vec<u32> {
-    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let lists = tasks.map(|task| fs::read_to_string(task.path().join("children")).unwrap_or_default());
-    lists
-        .flat_map(|list| list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect::<Vec<_>>())
-        .collect()
-}
-
 /// That of `root` and its descendants now, and who they are. A process that ends meanwhile is left
 /// out.
 pub(super) fn memory(root: u32) -> (Memory, Vec<u32>) {
     let (mut found, mut processes) = (Memory::default(), Vec::new());
-    for pid in [root].into_iter().chain(descendants(root)) {
+    for pid in [root].into_iter().chain(descendants::of(root)) {
         let Ok(status) = files::text(format!("/proc/{pid}/status")) else { continue };
         found.resident += value(&status, "VmRSS").unwrap_or(0) as f64;
         found.swapped += value(&status, "VmSwap").unwrap_or(0) as f64;
