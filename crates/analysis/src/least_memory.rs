@@ -7,12 +7,13 @@
 //! limit. Only a target without counters is judged by elapsed time.
 //!
 //! A limit is too little if the program fetched more, or the kernel wrote more of it to swap, and
-//! it stalled for more than the goal allows; it is enough if it ended and stalled for less.
-//! Anything else is unclear: it is enough where less memory was enough or where it was never
-//! charged more than four fifths of the limit; else it is measured again, three times as often in
-//! all; then the answer is inconclusive. The same holds for a limit that is too little although
-//! less memory was enough. The largest limit that is too little is measured as often if its loss
-//! is less than three times what the goal allows. The least disturbed run counts.
+//! it stalled for more than the goal allows; it is enough if it ended and stalled for less, if less
+//! memory was enough, or if it was never charged more than four fifths of the limit. Anything else
+//! is unclear, and is measured again, three times as often in all. A limit under which the program ended and each run stalled
+//! for more (PSI) is then too little: reclaim of clean pages stalls too. Without PSI it is enough
+//! where less memory is as fast as the most. Otherwise the answer is inconclusive, as it is for a limit that is
+//! too little although less memory was enough. The largest limit that is too little is measured as
+//! often if its loss is less than three times what the goal allows. The least disturbed run counts.
 //!
 //! The search halves the ratio of the greatest limit known to be too small and the least known to
 //! be enough, until they are within [`PRECISION`]. Where the memory charged under the greatest
@@ -539,13 +540,31 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_stays_unclear_makes_the_answer_inconclusive() {
-        // Stalled, and nothing fetched: reclaim, or somebody else's stalls.
+    fn a_limit_under_which_each_run_stalls_is_too_little_whatever_was_fetched() {
+        // Clean pages were reclaimed.
         let mut points = vec![slow(256, 1.0, 10.0, Some(0.0)), slow(64, 1.5, 11.0, Some(0.5))];
         assert_eq!(next(&points, 64, 256, 1), Some(Next::Measure(64)), "it is measured again");
         points[1].times = vec![1.5; 3];
+        points[1].stalled = vec![0.5; 3];
+        assert_eq!(next(&points, 64, 256, 1), Some(Next::Measure(128)));
+        points.push(Point { stalled: vec![0.5; 3], ..slow(128, 1.5, 11.0, None) });
+        points[1].stalled = vec![0.5, 0.0, 0.5];
+        assert!(matches!(next(&points, 64, 256, 1), Some(Next::Found(Knee { enough: 64, .. }))));
+    }
+
+    #[test]
+    fn a_limit_that_stays_unclear_makes_the_answer_inconclusive() {
+        // Given up, and nothing fetched.
+        let given_up = |memory, stopped: Vec<f64>| Point {
+            times: Vec::new(),
+            stopped,
+            ..slow(memory, 1.5, 11.0, Some(0.5))
+        };
+        let mut points = vec![slow(256, 1.0, 10.0, Some(0.0)), given_up(64, vec![4.0])];
+        assert_eq!(next(&points, 64, 256, 1), Some(Next::Measure(64)), "it is measured again");
+        points[1].stopped = vec![4.0; 3];
         let Some(Next::Measure(middle)) = next(&points, 64, 256, 1) else { panic!("{points:?}") };
-        points.push(Point { times: vec![1.5; 3], ..slow(middle, 1.5, 11.0, Some(0.5)) });
+        points.push(given_up(middle, vec![4.0; 3]));
         let Some(Next::Found(knee)) = next(&points, 64, 256, 1) else { panic!("{points:?}") };
         assert!(knee.inconclusive && knee.enough == 256 && knee.too_little.is_none(), "{knee:?}");
     }

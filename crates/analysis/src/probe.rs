@@ -14,6 +14,11 @@ use serde::Serialize;
 const BASELINE_INTERVALS: usize = 5;
 /// Intervals at the end in which memory in use comes back.
 const RECOVERY_INTERVALS: usize = 5;
+/// Intervals more at most, if memory rose in one interval only: it may be a peak that recurs.
+const PEAK_INTERVALS: usize = 10;
+/// The share by which the highest of the last intervals exceeds the second highest, if it is such
+/// a peak.
+const PEAK_SHARE: f64 = 0.03;
 /// Fine steps in a row of which most came back: the size is found.
 const RETURNED_STEPS: usize = 3;
 /// Steps in a row of which the kernel reclaimed almost nothing: it cannot reclaim the rest.
@@ -37,8 +42,10 @@ const ASSUMED_REFAULT: f64 = 200e-6;
 const MIN_REFAULT: f64 = 2e-6;
 /// Refaults from which their time counts as measured.
 const MIN_MEASURED: u64 = 64;
+/// Refaults of an interval from which it tells their time.
+const MIN_INTERVAL: u64 = 16;
 /// The share of the stall budget that is kept for steps under way.
-const RESERVE: f64 = 0.1;
+const RESERVE: f64 = 0.25;
 /// The share of what is left of it at which the rest of a step is not reclaimed.
 const STEP_SHARE: f64 = 0.2;
 
@@ -188,7 +195,9 @@ impl Probe {
     fn decide(&mut self) -> Action {
         let made = self.intervals.len();
         if let Some((since, _)) = self.recovering {
-            return if made >= since + RECOVERY_INTERVALS { Action::End } else { Action::Wait };
+            let more = if self.lone_peak() { PEAK_INTERVALS } else { 0 };
+            let end = (since + RECOVERY_INTERVALS + more).min(self.max_intervals);
+            return if made >= end.max(since + RECOVERY_INTERVALS) { Action::End } else { Action::Wait };
         }
         if made < BASELINE_INTERVALS {
             return Action::Wait;
@@ -243,6 +252,23 @@ impl Probe {
         (STEP_SHARE * self.left()).max(0.0)
     }
 
+    /// The memory of the intervals since the last step, bytes, the most first; of at least the last
+    /// five.
+    fn recent(&self) -> Vec<u64> {
+        let since = self.recovering.map_or(0, |(since, _)| self.intervals.len().saturating_sub(since));
+        let number = since.max(RECOVERY_INTERVALS);
+        let mut recent: Vec<u64> = self.states.iter().rev().take(number).map(|state| state.memory).collect();
+        recent.sort_unstable_by(|a, b| b.cmp(a));
+        recent
+    }
+
+    /// Whether memory rose in one of those intervals only.
+    fn lone_peak(&self) -> bool {
+        let recent = self.recent();
+        let second = recent.get(1).map_or(f64::INFINITY, |&second| second as f64);
+        recent.first().is_some_and(|&first| first as f64 > second * (1.0 + PEAK_SHARE))
+    }
+
     /// Seconds that the tasks may still stall.
     fn left(&self) -> f64 {
         let (Some(first), Some(last)) = (self.states.first(), self.states.last()) else {
@@ -275,22 +301,23 @@ impl Probe {
         baseline.iter().map(|one| one.returned as f64).sum::<f64>() / baseline.len().max(1) as f64
     }
 
-    /// Seconds of stall per refault.
+    /// Seconds of stall per refault: twice the mean, or the most of any interval if that is more.
     fn refault_cost(&self) -> f64 {
-        let refaults =
-            self.intervals[BASELINE_INTERVALS..].iter().map(|one| one.returned / self.page).sum::<u64>();
-        let stalled: f64 = self
-            .seconds()
-            .zip(&self.intervals)
-            .skip(BASELINE_INTERVALS)
-            .map(|(seconds, one)| one.stall * seconds)
-            .sum();
+        let (mut refaults, mut stalled, mut most) = (0, 0.0, 0.0f64);
+        for (seconds, one) in self.seconds().zip(&self.intervals).skip(BASELINE_INTERVALS) {
+            let (pages, stall) = (one.returned / self.page, one.stall * seconds);
+            refaults += pages;
+            stalled += stall;
+            if pages >= MIN_INTERVAL {
+                most = most.max(stall / pages as f64);
+            }
+        }
         if refaults < MIN_MEASURED {
             return ASSUMED_REFAULT;
         }
         // Refaults that wait at the same time share a stall, so one alone may take longer than the
         // mean.
-        (2.0 * stalled / refaults as f64).max(MIN_REFAULT)
+        most.max(2.0 * stalled / refaults as f64).max(MIN_REFAULT)
     }
 
     /// The answer; `None` before there is an interval.
@@ -301,8 +328,11 @@ impl Probe {
             return None;
         }
         let ending = self.recovering.map_or(Ending::TimeOver, |(_, ending)| ending);
-        // Tasks that take and release memory by turns need what they have at most.
-        let recent = self.states.iter().rev().take(RECOVERY_INTERVALS).map(|state| state.memory).max();
+        // Tasks that take and release memory by turns need what they have at most. A peak that does
+        // not recur costs them less than the stall that is allowed.
+        let recent = self.recent();
+        let rank = usize::from(recent.len() > RECOVERY_INTERVALS && self.lone_peak());
+        let recent = recent.get(rank).copied();
         Some(Need {
             ending,
             needed: if ending == Ending::ShortAlready { first.memory } else { recent? },
@@ -491,6 +521,30 @@ mod tests {
         }
         let need = probe.need().unwrap();
         assert_eq!((need.needed, need.growth), (60_000 * PAGE, Some(0.0)));
+    }
+
+    /// Tasks that hold 40,000 pages, and 60,000 in the seconds for which `peaks` is true.
+    fn with_peaks(peaks: impl Fn(usize) -> bool) -> Need {
+        let mut probe = Probe::new(60, 1.0, 0.01, PAGE);
+        for second in 0.. {
+            let memory = if peaks(second) { 60_000 } else { 40_000 } * PAGE;
+            let second = second as f64;
+            if probe.next(State { second, memory, stalled: Some(0.0), ..State::default() }, 0) == Action::End
+            {
+                break;
+            }
+        }
+        probe.need().unwrap()
+    }
+
+    #[test]
+    fn a_peak_counts_if_it_recurs() {
+        let once = with_peaks(|second| second == 11);
+        assert_eq!((once.needed, once.intervals.len()), (40_000 * PAGE, 23));
+        let recurs = with_peaks(|second| second % 8 == 3);
+        assert_eq!((recurs.needed, recurs.intervals.len()), (60_000 * PAGE, 19));
+        let never = with_peaks(|_| false);
+        assert_eq!((never.needed, never.intervals.len()), (40_000 * PAGE, 13));
     }
 
     #[test]

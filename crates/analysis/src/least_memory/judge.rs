@@ -163,12 +163,28 @@ impl<'a> View<'a> {
         match (loss > allowed, more) {
             (true, true) => Judgement::TooLittle,
             (false, _) if ended => Judgement::Enough,
-            (_, false) if room => Judgement::Enough,
+            (_, false) if room || self.less_is_enough(point) => Judgement::Enough,
+            // Reclaim of clean pages stalls the program too, if it does so in each run.
+            (_, false) if ended && !point.stalled.is_empty() => match point.runs() >= self.doubts() {
+                true => Judgement::TooLittle,
+                false => Judgement::Unclear,
+            },
             (_, false) if self.points.iter().any(|p| p.memory < point.memory && self.is_fast(p)) => {
                 Judgement::Enough
             }
             _ => Judgement::Unclear,
         }
+    }
+
+    /// Whether the program ended under a smaller limit and lost no more than the goal allows.
+    fn less_is_enough(&self, point: &Point) -> bool {
+        let enough = |p: &Point| self.loss(p).is_some_and(|loss| loss <= self.goal.allowed());
+        self.points.iter().any(|p| p.memory < point.memory && p.time().is_finite() && enough(p))
+    }
+
+    /// How often a doubtful limit is measured.
+    fn doubts(&self) -> usize {
+        DOUBTS * self.top.runs()
     }
 
     /// Whether a limit is too little although less memory was enough.
@@ -179,7 +195,6 @@ impl<'a> View<'a> {
 
     /// The limit that is to be measured again because what is known of it is unclear.
     pub(super) fn doubtful(&self) -> Option<&Point> {
-        let enough = DOUBTS * self.top.runs();
         let too_little = self.points.iter().filter(|p| self.judge(p) == Judgement::TooLittle);
         let largest = too_little.map(|p| p.memory).max();
         let close = |p: &Point| {
@@ -187,7 +202,7 @@ impl<'a> View<'a> {
             Some(p.memory) == largest && near && p.time().is_finite()
         };
         let doubtful = |p: &Point| self.judge(p) == Judgement::Unclear || self.contradicts(p) || close(p);
-        self.points.iter().find(|p| doubtful(p) && p.runs() < enough && !p.killed)
+        self.points.iter().find(|p| doubtful(p) && p.runs() < self.doubts() && !p.killed)
     }
 
     /// The interval known by now; `early`: the search is ended before its time.
