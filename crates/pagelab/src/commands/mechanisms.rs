@@ -195,7 +195,7 @@ fn print(matrix: &Matrix, html: Option<&Path>, context: &Context) {
         sentences(&line, "", "  ", style);
     }
     if let Some(html) = html {
-        say!("page: {}", html.display());
+        say!("Plots: {}", html.display());
     }
 }
 
