@@ -259,7 +259,7 @@ fn processes_that_clear_their_environment_end_with_the_run() {
     };
     for (last, by_signal) in [("exit 0", false), ("exit 9", false), ("sleep 1000", true)] {
         let lab = Lab::new();
-        let script = format!("unset PAGELAB_RUN\nsleep 1013 &\necho $! > pid_\nmv pid_ pid\n{last}\n");
+        let script = format!("unset PAGELAB_RUN\nsleep 1013 &\necho $! > pid\n{last}\n");
         std::fs::write(lab.path("script"), script).unwrap();
         let mut child = spawn(&lab, "run command --memory none --html none -q -- sh script");
         if by_signal {
