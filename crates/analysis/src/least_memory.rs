@@ -7,12 +7,13 @@
 //! limit. Only a target without counters is judged by elapsed time.
 //!
 //! A limit is too little if the program fetched more, or the kernel wrote more of it to swap, and
-//! it stalled for more than the goal allows; it is enough if it ended and stalled for less, if less
-//! memory was enough, or if it was never charged more than four fifths of the limit. Anything else
-//! is unclear, and is measured again, three times as often in all. A limit under which the program ended and each run stalled
-//! for more (PSI) is then too little: reclaim of clean pages stalls too. Without PSI it is enough
-//! where less memory is as fast as the most. Otherwise the answer is inconclusive, as it is for a limit that is
-//! too little although less memory was enough. The largest limit that is too little is measured as
+//! it stalled for more than the goal allows. A limit is enough if the program ended and stalled for
+//! less, if less memory was enough, or if it was never charged more than four fifths of the limit.
+//! Anything else is unclear and is measured again, three times in all for each run under the
+//! greatest limit. If the program ended and each run stalled for more (PSI), the limit is then too
+//! little: reclaim of clean pages stalls too. Without PSI it is enough if the program was as fast
+//! under a smaller one. Otherwise the answer is inconclusive, as it is for a limit that is too
+//! little although less memory was enough. The largest limit that is too little is measured as
 //! often if its loss is less than three times what the goal allows. The least disturbed run counts.
 //!
 //! The search halves the ratio of the greatest limit known to be too small and the least known to
@@ -273,8 +274,8 @@ impl Search {
             what: What::LeastMemory {
                 program: program.to_owned(),
                 limits,
-                // Near the smallest limit under which a program completes, chance decides whether the
-                // kernel kills it.
+                // Near the smallest limit under which a program completes, chance decides whether
+                // the kernel kills it.
                 inconclusive: (views.iter().filter(|view| view.goal != Goal::Completion))
                     .any(|view| view.knee(knee.early).inconclusive),
                 early: knee.early,

@@ -14,10 +14,9 @@ use serde::Serialize;
 const BASELINE_INTERVALS: usize = 5;
 /// Intervals at the end in which memory in use comes back.
 const RECOVERY_INTERVALS: usize = 5;
-/// Intervals more at most, if memory rose in one interval only: it may be a peak that recurs.
+/// Maximum number of further intervals if memory rose in only one: the peak may recur.
 const PEAK_INTERVALS: usize = 10;
-/// The share by which the highest of the last intervals exceeds the second highest, if it is such
-/// a peak.
+/// The share by which such a peak exceeds the second highest of the last intervals, at least.
 const PEAK_SHARE: f64 = 0.03;
 /// Fine steps in a row of which most came back: the size is found.
 const RETURNED_STEPS: usize = 3;
@@ -42,7 +41,7 @@ const ASSUMED_REFAULT: f64 = 200e-6;
 const MIN_REFAULT: f64 = 2e-6;
 /// Refaults from which their time counts as measured.
 const MIN_MEASURED: u64 = 64;
-/// Refaults of an interval from which it tells their time.
+/// Minimum refaults of an interval for a time per refault.
 const MIN_INTERVAL: u64 = 16;
 /// The share of the stall budget that is kept for steps under way.
 const RESERVE: f64 = 0.25;
@@ -195,9 +194,9 @@ impl Probe {
     fn decide(&mut self) -> Action {
         let made = self.intervals.len();
         if let Some((since, _)) = self.recovering {
-            let more = if self.lone_peak() { PEAK_INTERVALS } else { 0 };
-            let end = (since + RECOVERY_INTERVALS + more).min(self.max_intervals);
-            return if made >= end.max(since + RECOVERY_INTERVALS) { Action::End } else { Action::Wait };
+            let recovered = since + RECOVERY_INTERVALS;
+            let may_recur = made < (recovered + PEAK_INTERVALS).min(self.max_intervals) && self.lone_peak();
+            return if made < recovered || may_recur { Action::Wait } else { Action::End };
         }
         if made < BASELINE_INTERVALS {
             return Action::Wait;
@@ -252,8 +251,8 @@ impl Probe {
         (STEP_SHARE * self.left()).max(0.0)
     }
 
-    /// The memory of the intervals since the last step, bytes, the most first; of at least the last
-    /// five.
+    /// The memory of the intervals since the last step, or of the last five if those are more:
+    /// bytes, the largest first.
     fn recent(&self) -> Vec<u64> {
         let since = self.recovering.map_or(0, |(since, _)| self.intervals.len().saturating_sub(since));
         let number = since.max(RECOVERY_INTERVALS);
@@ -262,7 +261,7 @@ impl Probe {
         recent
     }
 
-    /// Whether memory rose in one of those intervals only.
+    /// Whether memory rose in only one of those intervals.
     fn lone_peak(&self) -> bool {
         let recent = self.recent();
         let second = recent.get(1).map_or(f64::INFINITY, |&second| second as f64);
@@ -301,7 +300,8 @@ impl Probe {
         baseline.iter().map(|one| one.returned as f64).sum::<f64>() / baseline.len().max(1) as f64
     }
 
-    /// Seconds of stall per refault: twice the mean, or the most of any interval if that is more.
+    /// Seconds of stall per refault: twice the mean, or the maximum over the intervals if that is
+    /// larger.
     fn refault_cost(&self) -> f64 {
         let (mut refaults, mut stalled, mut most) = (0, 0.0, 0.0f64);
         for (seconds, one) in self.seconds().zip(&self.intervals).skip(BASELINE_INTERVALS) {

@@ -4,7 +4,7 @@
 //! this machine's memory allows ([`cost`]). [`sampled`] takes a part of the pages, [`sized`]
 //! objects of different sizes, [`records`] what a trace tells beside its pages. Of a trace that
 //! several machines share each reads a chunk ([`chunks`]). A live stream is simulated
-//! as it arrives ([`live`]). [`plugged`] replays a policy that the caller brings.
+//! as it arrives ([`live`]). [`plugged`] replays a policy that the caller supplies.
 
 pub mod chunks;
 pub mod cost;

@@ -1,4 +1,4 @@
-//! Replays of a policy that the caller brings, such as a class in Python.
+//! Replays of a policy that the caller supplies, such as a Python class.
 
 use pagelab_model::policy::plugged::{Plugged, Replacement, WrongVictim};
 
@@ -7,8 +7,8 @@ const STEP: usize = 1 << 12;
 
 /// The misses of `policy` with `frames` frames for the pages `0..pages`.
 ///
-/// `pause` is called after every 4,096 references with the policy and the share that is done. Its
-/// error ends the replay, and counts before a wrong victim.
+/// `pause` is called after every 4,096 references with the policy and the share that is done. An
+/// error of it ends the replay and has precedence over a wrong victim.
 ///
 /// # Errors
 /// The error of `pause`; within it, a victim that is not resident.
@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn every_part_is_counted_and_the_share_ends_at_one() {
+    fn all_misses_are_counted_and_the_last_share_is_one() {
         let references: Vec<u32> = (0..10_000).collect();
         let mut shares = Vec::new();
         let counted = misses(Always(None), &references, 10_000, 10_000, |_, share| {
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_of_the_caller_comes_before_a_wrong_victim() {
+    fn an_error_of_the_caller_has_precedence_over_a_wrong_victim() {
         let wrong = Err(WrongVictim::NotResident { page: 1, victim: 7 });
         assert_eq!(misses(Always(Some(7)), &[1], 8, 2, |_, _| Ok::<(), ()>(())), Ok(wrong));
         assert_eq!(misses(Always(Some(7)), &[1], 8, 2, |_, _| Err("raised")), Err("raised"));

@@ -28,8 +28,8 @@ fn children(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Kills all descendants of `root`, and returns when they have ended. `root` adopts the children
-/// of those that end (see [`super::microstates`]), so that none is missed.
+/// Kills all descendants of `root`, and waits until they have ended. `root` must adopt orphans (see
+/// [`super::microstates`]); otherwise the children of a killed process are missed.
 pub fn kill(root: u32) {
     let deadline = Instant::now() + TIMEOUT;
     loop {
@@ -44,7 +44,7 @@ pub fn kill(root: u32) {
     }
 }
 
-/// Whether the process has not ended; one that has is in the lists until it is waited for.
+/// Whether the process has not ended. A zombie has.
 fn lives(pid: u32) -> bool {
     fs::read(format!("/proc/{pid}/stat")).is_ok_and(|text| {
         let state = text.iter().rposition(|&b| b == b')').and_then(|at| text.get(at + 2));
@@ -54,10 +54,36 @@ fn lives(pid: u32) -> bool {
 
 /// Kills the descendants of this process when dropped.
 #[derive(Debug)]
-pub struct Ends;
+pub struct KillOnDrop;
 
-impl Drop for Ends {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
         kill(std::process::id());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::process::{Command, Stdio};
+
+    #[test]
+    fn descendants_are_killed_and_their_root_is_not() {
+        let script = "sh -c 'sleep 600 & echo; wait' & wait; echo; read line";
+        let mut command = Command::new("sh");
+        let mut shell =
+            command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        shell.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        let begun = of(shell.id());
+        assert!(begun.len() >= 2, "{begun:?}");
+        kill(shell.id());
+        // It goes on once the process that it waited for has ended.
+        shell.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        let root = lives(shell.id());
+        let left: Vec<u32> = begun.into_iter().filter(|&pid| lives(pid)).collect();
+        shell.kill().unwrap();
+        shell.wait().unwrap();
+        assert!(left.is_empty() && root, "{left:?}");
     }
 }

@@ -150,10 +150,9 @@ fn zswap_says_what_it_keeps() {
 }
 
 /// Pages that do not compress fill the pool six times. Beyond its limit each page that goes to swap
-/// wakes a worker of the kernel, which looks at some pages of the pool and writes back those that it
-/// meets for the second time. How many depends on when the worker runs. With twice the pool, it met
-/// some pages twice on a quiet machine and none in five runs on another; here it has three times
-/// the wake-ups that it needed then.
+/// wakes a worker of the kernel. It looks at some pages of the pool, and writes back those that it
+/// meets for the second time. How many depends on when the worker runs: with twice the pool, some
+/// on a quiet machine, and none in five runs on another.
 fn a_full_pool_is_written_back() {
     const TRIES: usize = 5;
     let (lab, before) = (Lab::new(), parameters());

@@ -67,8 +67,8 @@ pub fn perform(command: &Command, context: &ExecutionContext, recorder: &mut dyn
     harness.watch_tasks();
     harness.begin();
     let (used, own_peak) = (rusage::children(), rusage::process_peak());
-    // Whatever the program leaves running, once it has ended itself.
-    let _ends = descendants::Ends;
+    // Whatever the program leaves running.
+    let _left = descendants::KillOnDrop;
     let mut program = Program::start(&words::unescaped_all(&command.program))
         .map_err(failed(&format!("starting {name}")))?;
     let watched = {
