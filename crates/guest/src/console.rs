@@ -3,11 +3,28 @@
 /// Lines that a message quotes.
 const LAST: usize = 12;
 
-/// The last lines that tell something, without colours and returns.
+/// Of the lines that a message quotes, those from the first one that reports an error.
+const FIRST: usize = 6;
+
+/// Marks the first line of an error report (`arch/x86/kernel/dumpstack.c`, `lib/bug.c`,
+/// `kernel/panic.c`).
+const ERRORS: [&str; 6] =
+    ["BUG: ", "Oops: ", "invalid opcode:", "general protection fault", "kernel BUG at ", "Kernel panic - "];
+
+/// The last lines that tell something, without colours and returns. A report of an error that
+/// begins before them is quoted from its first line on.
 pub fn last_lines(console: &[u8]) -> String {
     let text = clean(console);
     let lines: Vec<&str> = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
-    lines[lines.len().saturating_sub(LAST)..].join("\n  ")
+    let last = lines.len().saturating_sub(LAST);
+    match lines[..last].iter().position(|line| ERRORS.iter().any(|error| line.contains(error))) {
+        Some(first) => {
+            let first = &lines[first..lines.len().min(first + FIRST)];
+            let last = &lines[lines.len() - (LAST - FIRST)..];
+            [first, &["…"], last].concat().join("\n  ")
+        }
+        None => lines[last..].join("\n  "),
+    }
 }
 
 /// The whole text without escape sequences and returns.
@@ -42,6 +59,18 @@ mod tests {
     fn lines_without_colours() {
         assert_eq!(last_lines(b"a\r\n\x1b[31mred\x1b[0m\r\n\r\n"), "a\n  red");
         assert!(panicked(b"[ 1.0] Kernel panic - not syncing: VFS") && !panicked(b"calm"));
+    }
+
+    #[test]
+    fn a_report_is_quoted_from_its_first_line() {
+        let text = (1..=40).map(|n| match n {
+            5 => "[ 2.0] Oops: int3: 0000 [#1] PREEMPT SMP NOPTI\n".to_owned(),
+            n => format!("line {n}\n"),
+        });
+        let quoted = last_lines(text.collect::<String>().as_bytes());
+        let quoted: Vec<&str> = quoted.lines().map(str::trim).collect();
+        assert!(quoted[0].contains("Oops: int3") && quoted[5] == "line 10", "{quoted:?}");
+        assert_eq!(quoted[6..], ["…", "line 35", "line 36", "line 37", "line 38", "line 39", "line 40"]);
     }
 
     proptest! {

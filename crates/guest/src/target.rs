@@ -69,8 +69,11 @@ pub struct Guest {
 /// How a performance in one machine ended.
 enum Ended {
     Whole(Result<()>),
-    /// No message came at all.
-    NeverBooted(String),
+    /// No message came at all, for this reason.
+    NeverBooted {
+        why: String,
+        panicked: bool,
+    },
     /// The machine that was kept could not be brought back.
     NotRestored,
 }
@@ -187,7 +190,7 @@ impl Guest {
             Forwarded::Interrupted => Ended::Whole(Err(Failure::interrupted())),
             Forwarded::Recorder(error) => Ended::Whole(Err(error)),
             Forwarded::Silent { booted: false } => {
-                Ended::NeverBooted(format!("the kernel did not boot; {}", last()))
+                Ended::NeverBooted { why: format!("the kernel did not boot; {}", last()), panicked: false }
             }
             Forwarded::Silent { booted: true } => Ended::Whole(Err(Failure::new(
                 FailureKind::TimedOut { seconds: self.options.timeout.as_secs() },
@@ -198,14 +201,16 @@ impl Guest {
                 ),
             ))),
             Forwarded::Gone { booted: false } if console::panicked(&shown) => {
-                Ended::NeverBooted(format!("the kernel panicked while booting; {}", last()))
+                let why = format!("the kernel panicked while booting; {}", last());
+                Ended::NeverBooted { why, panicked: true }
             }
             Forwarded::Gone { booted: true } if console::panicked(&shown) => Ended::Whole(Err(Failure::new(
                 FailureKind::GuestDied,
                 format!("the kernel panicked; {}", last()),
             ))),
             Forwarded::Gone { booted: false } => {
-                Ended::NeverBooted(format!("the guest ended before it booted; {}", last()))
+                let why = format!("the guest ended before it booted; {}", last());
+                Ended::NeverBooted { why, panicked: false }
             }
             Forwarded::Gone { booted: true } => Ended::Whole(Err(Failure::new(
                 FailureKind::GuestDied,
@@ -588,11 +593,18 @@ impl Performer for Guest {
         if matches!(ended, Ended::NotRestored) {
             ended = self.boot(accel, experiment, setting, recorder)?;
         }
-        if let (Ended::NeverBooted(_), Accel::Auto, Accel::Kvm) = (&ended, self.options.accel, accel) {
+        if let (Ended::NeverBooted { .. }, Accel::Auto, Accel::Kvm) = (&ended, self.options.accel, accel) {
             self.without_kvm = true;
             let text = "the kernel does not boot with KVM on this host; it runs translated (accel=tcg)";
             note(recorder, Level::Info, text)?;
             recorder.observe(self.describe(Accel::Tcg))?;
+            ended = self.boot(Accel::Tcg, experiment, setting, recorder)?;
+        } else if let (Ended::NeverBooted { why, panicked: true }, Accel::Tcg, 2..) =
+            (&ended, accel, self.options.cpus)
+        {
+            // QEMU 7.2 translates in a thread for each processor. One boot of Debian's 6.12 panicked
+            // on a busy machine that had booted it hundreds of times.
+            note(recorder, Level::Warning, format!("{why}\nIt was booted once more."))?;
             ended = self.boot(Accel::Tcg, experiment, setting, recorder)?;
         }
         match ended {
@@ -600,7 +612,7 @@ impl Performer for Guest {
             Ended::NotRestored => {
                 Err(Failure::new(FailureKind::NeverBooted, "the guest can neither be restored nor booted"))
             }
-            Ended::NeverBooted(why) => Err(Failure::new(FailureKind::NeverBooted, why)),
+            Ended::NeverBooted { why, .. } => Err(Failure::new(FailureKind::NeverBooted, why)),
         }
     }
 }
