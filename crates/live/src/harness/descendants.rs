@@ -1,9 +1,10 @@
 //! The processes that a process started, by the kernel's lists of children.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 
 /// How long the end of killed processes is waited for. What is left then ends with the cgroup of
 /// the limit, or is found by the variable in its environment.
@@ -28,20 +29,33 @@ fn children(pid: u32) -> Vec<u32> {
         .collect()
 }
 
-/// Kills all descendants of `root`, and waits until they have ended. `root` must adopt orphans (see
-/// [`super::microstates`]); otherwise the children of a killed process are missed.
-pub fn kill(root: u32) {
-    let deadline = Instant::now() + TIMEOUT;
+/// Kills all descendants of `root`, and waits until they have ended: their numbers. `root` must adopt
+/// orphans (see [`super::microstates`]); otherwise the children of a killed process are missed.
+pub fn kill(root: u32) -> BTreeSet<u32> {
+    let (deadline, mut killed) = (Instant::now() + TIMEOUT, BTreeSet::new());
     loop {
         let left: Vec<u32> = of(root).into_iter().filter(|&pid| lives(pid)).collect();
+        killed.extend(&left);
         if left.is_empty() || Instant::now() > deadline {
-            return;
+            return killed;
         }
-        for pid in left.into_iter().filter_map(|pid| Pid::from_raw(i32::try_from(pid).ok()?)) {
+        for pid in left.into_iter().filter_map(process) {
             let _ = kill_process(pid, Signal::KILL);
         }
         std::thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// Asks for the status of ended processes that this process has adopted. The kernel counts what
+/// they used only then.
+pub fn reap(ended: &BTreeSet<u32>) {
+    for pid in ended.iter().copied().filter_map(process) {
+        let _ = waitpid(Some(pid), WaitOptions::NOHANG);
+    }
+}
+
+fn process(pid: u32) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(pid).ok()?)
 }
 
 /// Whether the process has not ended. A zombie has.

@@ -211,8 +211,9 @@ fn watch(
         }
         if timeout.is_some_and(|timeout| begun.elapsed() >= timeout) {
             let elapsed = begun.elapsed();
-            descendants::kill(std::process::id());
+            let killed = descendants::kill(std::process::id());
             program.wait();
+            descendants::reap(&killed);
             harness.poll();
             return Ok(Watched { samples, elapsed, status: None, cost: cost.so_far() });
         }
