@@ -65,7 +65,7 @@ environment! {
     TRACE = "trace", "the recording that a simulator ran";
     TRACE_REFERENCES = "trace.references", "its references";
     TRACE_PAGES = "trace.pages", "its pages";
-    TRACE_FILE = "trace.file", "the recording that a guest wrote (trace=on)";
+    TRACE_FILE = "trace.file", "the recording that a guest wrote (trace=on, trace=restored)";
     GUEST_QUIET = "guest.quiet", "whether the guest was idle when the experiment began, with the evidence";
     CLOCK_SOURCE = "clock.source", "the clock of the references: tsc or clock_gettime";
     CLOCK_KERNEL = "clock.kernel", "the kernel's clock source";

@@ -22,6 +22,7 @@ mod options;
 mod page_maps;
 mod quiet;
 mod recording;
+mod restored;
 mod root;
 mod shell;
 mod snapshot;

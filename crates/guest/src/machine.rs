@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::os::fd::AsRawFd;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::Receiver;
@@ -17,6 +18,7 @@ use crate::init::HANDED;
 use crate::monitor::Monitor;
 use crate::numa::Nodes;
 use crate::options::{Accel, Options};
+use crate::restored::Saved;
 
 /// A running guest. It is ended when dropped.
 pub struct Running {
@@ -25,6 +27,8 @@ pub struct Running {
     pub messages: Receiver<Received>,
     threads: Vec<JoinHandle<()>>,
     console: File,
+    /// What the console showed before the machine was saved and restored.
+    earlier: Vec<u8>,
     /// Where the machine can be stopped and kept: what does that.
     pub monitor: Option<Monitor>,
     said: Option<JoinHandle<String>>,
@@ -141,60 +145,87 @@ pub fn on_terminal(image: &Image, initramfs: &File, options: &Options, accel: Ac
     }
 }
 
+/// A QEMU process that was just started.
+struct Launched {
+    child: Child,
+    console: File,
+    monitor: Option<UnixStream>,
+    said: JoinHandle<String>,
+}
+
+/// Starts QEMU with its messages going to `messages`.
+fn launch(
+    image: &Image,
+    start: Start<'_>,
+    options: &Options,
+    accel: Accel,
+    messages: Stdio,
+) -> io::Result<Launched> {
+    let console = in_memory("pagelab-console")?;
+    let mut command = command(image, start.initramfs, options, accel);
+    command
+        .args(["-serial", &format!("file:{}", path_of(&console).display())])
+        .args(["-chardev", "stdio,id=messages,signal=off"]);
+    match image.machine {
+        Machine::X86_64 => command.args(["-serial", "chardev:messages"]),
+        Machine::Aarch64 => {
+            command.args(["-device", "virtio-serial-pci", "-device", "virtconsole,chardev=messages"])
+        }
+    };
+    for (n, disk) in start.disks.iter().enumerate() {
+        let drive = format!(
+            "file={},format=raw,if=none,id=disk{n},cache.writeback=on,cache.direct=off,cache.no-flush=on,file.locking=off",
+            path_of(disk).display()
+        );
+        command.args(["-drive", &drive, "-device", &format!("virtio-blk-pci,drive=disk{n}")]);
+    }
+    let monitor = if start.monitored { Some(line()?) } else { None };
+    if let Some((_, there)) = &monitor {
+        command
+            .args(["-chardev", &format!("socket,id=monitor,fd={}", there.as_raw_fd())])
+            .args(["-mon", "chardev=monitor,mode=control"])
+            // A write to this device's port stops the machine.
+            .args(["-device", "pvpanic", "-action", "panic=pause"])
+            .args(["-fw_cfg", &format!("name={HANDED},file={}", path_of(start.job).display())]);
+    }
+    if let Some((plugin, words)) = start.tracer {
+        command.args(["-plugin", &format!("{},{words}", tracer::path(plugin))]);
+    }
+    if start.state.is_some() {
+        command.args(["-incoming", "defer"]);
+    }
+    command.stdin(Stdio::piped()).stdout(messages).stderr(Stdio::piped());
+    die_with_parent(&mut command);
+    let mut child = command.spawn()?;
+    let mut errors = child.stderr.take().expect("piped");
+    let said = std::thread::Builder::new().spawn(move || {
+        let mut text = String::new();
+        let _ = errors.read_to_string(&mut text);
+        text.trim().to_owned()
+    })?;
+    Ok(Launched { child, console, monitor: monitor.map(|(here, _)| here), said })
+}
+
 impl Running {
     /// Starts the guest.
     ///
     /// # Errors
     /// When QEMU cannot be started, or cannot bring back the machine that it is to start with.
     pub fn start(image: &Image, start: Start<'_>, options: &Options, accel: Accel) -> io::Result<Self> {
-        let console = in_memory("pagelab-console")?;
-        let mut command = command(image, start.initramfs, options, accel);
-        command
-            .args(["-serial", &format!("file:{}", path_of(&console).display())])
-            .args(["-chardev", "stdio,id=messages,signal=off"]);
-        match image.machine {
-            Machine::X86_64 => command.args(["-serial", "chardev:messages"]),
-            Machine::Aarch64 => {
-                command.args(["-device", "virtio-serial-pci", "-device", "virtconsole,chardev=messages"])
-            }
-        };
-        for (n, disk) in start.disks.iter().enumerate() {
-            let drive = format!(
-                "file={},format=raw,if=none,id=disk{n},cache.writeback=on,cache.direct=off,cache.no-flush=on,file.locking=off",
-                path_of(disk).display()
-            );
-            command.args(["-drive", &drive, "-device", &format!("virtio-blk-pci,drive=disk{n}")]);
-        }
-        let monitor = if start.monitored { Some(line()?) } else { None };
-        if let Some((_, there)) = &monitor {
-            command
-                .args(["-chardev", &format!("socket,id=monitor,fd={}", there.as_raw_fd())])
-                .args(["-mon", "chardev=monitor,mode=control"])
-                // A write to this device's port stops the machine.
-                .args(["-device", "pvpanic", "-action", "panic=pause"])
-                .args(["-fw_cfg", &format!("name={HANDED},file={}", path_of(start.job).display())]);
-        }
-        if let Some((plugin, words)) = start.tracer {
-            command.args(["-plugin", &format!("{},{words}", tracer::path(plugin))]);
-        }
-        if start.state.is_some() {
-            command.args(["-incoming", "defer"]);
-        }
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        die_with_parent(&mut command);
-        let mut child = command.spawn()?;
+        let Launched { mut child, console, monitor, said } =
+            launch(image, start, options, accel, Stdio::piped())?;
         let (messages, reading) = listen(BufReader::new(child.stdout.take().expect("piped")))?;
-        let mut errors = child.stderr.take().expect("piped");
-        let said = std::thread::Builder::new().spawn(move || {
-            let mut text = String::new();
-            let _ = errors.read_to_string(&mut text);
-            text.trim().to_owned()
-        })?;
-        let mut new =
-            Self { child, messages, threads: vec![reading], console, monitor: None, said: Some(said) };
-        if let Some((here, there)) = monitor {
-            drop(there);
-            let mut monitor = Monitor::new(here)?;
+        let mut new = Self {
+            child,
+            messages,
+            threads: vec![reading],
+            console,
+            earlier: Vec::new(),
+            monitor: None,
+            said: Some(said),
+        };
+        if let Some(line) = monitor {
+            let mut monitor = Monitor::new(line)?;
             if let Some(state) = start.state {
                 monitor.restore(state)?;
                 monitor.go_on()?;
@@ -204,10 +235,45 @@ impl Running {
         Ok(new)
     }
 
+    /// Saves the machine to a file, ends its QEMU, and begins to restore it page by page in another
+    /// one: the saved machine, its file, and the line over which QEMU asks for pages. `start` is
+    /// what the machine was started with.
+    ///
+    /// # Errors
+    /// When there is no monitor, or QEMU refuses.
+    pub fn begin_again(
+        &mut self,
+        image: &Image,
+        start: Start<'_>,
+        options: &Options,
+        accel: Accel,
+    ) -> io::Result<(Saved, File, UnixStream)> {
+        let monitor = self.monitor.as_mut().ok_or_else(|| io::Error::other("QEMU has no monitor"))?;
+        let state = in_memory("pagelab-snapshot")?;
+        monitor.stop()?;
+        monitor.save(&state)?;
+        let saved = Saved::parse(&state)?;
+        // The reader of messages goes on reading the same pipe.
+        let messages = File::options().write(true).open(format!("/proc/{}/fd/1", self.child.id()))?;
+        let (here, there) = line()?;
+        let start = Start { state: Some(&state), ..start };
+        let launched = launch(image, start, options, accel, messages.into())?;
+        let old = std::mem::replace(&mut self.child, launched.child);
+        end(old);
+        self.earlier.extend(contents(&mut self.console));
+        self.console = launched.console;
+        self.said = Some(launched.said);
+        let line = launched.monitor.ok_or_else(|| io::Error::other("QEMU has no monitor"))?;
+        let mut monitor = Monitor::new(line)?;
+        monitor.restore_by_page(&there)?;
+        self.monitor = Some(monitor);
+        Ok((saved, state, here))
+    }
+
     /// Everything that the guest's console has shown so far.
     pub fn console(&mut self) -> Vec<u8> {
-        let mut text = Vec::new();
-        let _ = self.console.seek(SeekFrom::Start(0)).and_then(|_| self.console.read_to_end(&mut text));
+        let mut text = self.earlier.clone();
+        text.extend(contents(&mut self.console));
         text
     }
 
@@ -218,6 +284,17 @@ impl Running {
         self.threads.drain(..).for_each(|thread| drop(thread.join()));
         (status, self.said.take().and_then(|thread| thread.join().ok()).unwrap_or_default())
     }
+}
+
+fn contents(console: &mut File) -> Vec<u8> {
+    let mut text = Vec::new();
+    let _ = console.seek(SeekFrom::Start(0)).and_then(|_| console.read_to_end(&mut text));
+    text
+}
+
+fn end(mut child: Child) {
+    let _ = child.kill();
+    let _ = child.wait();
 }
 
 impl Drop for Running {

@@ -94,6 +94,27 @@ impl Monitor {
         })
     }
 
+    /// Restores a machine page by page over `line`, which QEMU has inherited. QEMU lets it run as
+    /// soon as its devices are there.
+    ///
+    /// # Errors
+    /// What QEMU says.
+    pub fn restore_by_page(&mut self, line: &UnixStream) -> io::Result<()> {
+        let by_page = json!([{ "capability": "postcopy-ram", "state": true }]);
+        self.ask("migrate-set-capabilities", &json!({ "capabilities": by_page }))?;
+        self.ask("migrate-incoming", &json!({ "uri": format!("fd:{}", line.as_raw_fd()) })).map(drop)
+    }
+
+    /// Stops the machine.
+    ///
+    /// # Errors
+    /// What QEMU says.
+    pub fn stop(&mut self) -> io::Result<()> {
+        self.ask("stop", &json!({}))?;
+        self.stopped();
+        Ok(())
+    }
+
     /// Lets the machine go on.
     ///
     /// # Errors

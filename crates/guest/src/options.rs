@@ -36,6 +36,25 @@ pub enum Trace {
     Cache,
     /// Nothing: its references are written into a file.
     On,
+    /// Nothing: the machine is saved and restored meanwhile, and the pages that it touches then are
+    /// written into a file.
+    Restored,
+}
+
+impl Trace {
+    /// Whether QEMU's tracer takes part, while the load is repeated.
+    pub fn repeats(self) -> bool {
+        self != Self::Restored
+    }
+}
+
+/// When a machine is saved and restored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Restore {
+    /// After the beginning of the load.
+    pub after: Duration,
+    /// How long the pages are recorded then.
+    pub first: Duration,
 }
 
 /// The options.
@@ -51,6 +70,8 @@ pub struct Options {
     pub accel: Accel,
     /// What the machine counts.
     pub trace: Option<Trace>,
+    /// When the machine is saved and restored, where that is traced.
+    pub restore: Restore,
     /// The nodes of its memory, where there are several.
     pub numa: Option<Nodes>,
     /// How far two nodes are from each other, a node from itself being 10; QEMU's default is 20.
@@ -83,6 +104,7 @@ impl Default for Options {
             append: String::new(),
             accel: Accel::Auto,
             trace: None,
+            restore: Restore { after: Duration::ZERO, first: Duration::from_secs(2) },
             numa: None,
             distance: None,
             cpu: None,
@@ -108,9 +130,15 @@ pub const OPTIONS: &[(&str, &str)] = &[
         "trace",
         "repeat the load (mapanon, mapfile): functions, to count instructions by function (also of command); cache, with \
          accel=icount, also misses of the caches and TLBs of a modelled core; on, with accel=icount, to record the \
-         references of user and kernel in a trace",
+         references of user and kernel in a trace; restored, with accel=tcg (any experiment): save the machine, \
+         restore it page by page, and record the pages that it touches",
     ),
-    ("to", "the file for trace=on, default EXPERIMENT-IMAGE.trace"),
+    ("to", "the file for trace=on and trace=restored, default EXPERIMENT-IMAGE.trace"),
+    (
+        "after",
+        "with trace=restored: seconds from the start of the load until the machine is saved, default 0",
+    ),
+    ("first", "with trace=restored: seconds after the restore that are recorded, default 2"),
     ("machine", "QEMU's machine"),
     (
         "numa",
@@ -142,6 +170,12 @@ impl Options {
             ("accel", self.accel.to_string(), from(self.accel == usual.accel)),
         ];
         list.extend(self.trace.map(|trace| ("trace", trace.to_string(), Origin::Asked)));
+        if self.trace == Some(Trace::Restored) {
+            let seconds = |time: Duration| format!("{} s", time.as_secs_f64());
+            let Restore { after, first } = self.restore;
+            list.push(("after", seconds(after), from(after == usual.restore.after)));
+            list.push(("first", seconds(first), from(first == usual.restore.first)));
+        }
         list.extend(self.numa.as_ref().map(|nodes| ("numa", nodes.to_string(), Origin::Asked)));
         list.extend(self.distance.map(|distance| ("distance", distance.to_string(), Origin::Asked)));
         list.extend(self.cpu.clone().map(|cpu| ("cpu", cpu, Origin::Asked)));
@@ -177,6 +211,8 @@ impl Options {
                 "accel" => options.accel = word(key, value)?,
                 "trace" => options.trace = Some(word(key, value)?),
                 "to" => options.to = Some(value.into()),
+                "after" => options.restore.after = seconds(key, value, 0.0)?,
+                "first" => options.restore.first = seconds(key, value, 0.001)?,
                 "machine" if value.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c)) => {
                     options.machine = Some(value.clone());
                 }
@@ -211,6 +247,10 @@ impl Options {
         if options.root.is_some() && !options.files.is_empty() {
             let why = "file= adds files only without root=; put them into the root";
             return Err(Refusal::new(why));
+        }
+        let restore = pairs.iter().find(|(key, _)| ["after", "first"].contains(&key.as_str()));
+        if let (Some((key, _)), true) = (restore, options.trace != Some(Trace::Restored)) {
+            return Err(format!("{key} is of a machine that is restored: give trace=restored too").into());
         }
         options.settle(pairs.iter().any(|(key, _)| key == "ram"))?;
         Ok(options)
@@ -249,6 +289,11 @@ fn number<T: FromStr + PartialOrd + Display>(
     number.ok_or_else(|| format!("{key} is a number from {from} to {to}, not '{value}'").into())
 }
 
+/// Seconds, from `least` to an hour.
+fn seconds(key: &str, value: &str, least: f64) -> Result<Duration, Refusal> {
+    number(key, value, least..=3600.0).map(Duration::from_secs_f64)
+}
+
 /// One of some words.
 fn word<T: FromStr + VariantNames>(key: &str, value: &str) -> Result<T, Refusal> {
     value.parse().map_err(|_| format!("{key} is one of {}, not '{value}'", T::VARIANTS.join(", ")).into())
@@ -274,6 +319,11 @@ mod tests {
             (1 << 30, Some(40), Some("max,-sse4a"))
         );
         assert!(Options::parse(&pairs(&[("numa", "2x512M"), ("ram", "2G")])).is_err());
+        let restored = |more| Options::parse(&pairs(&[("trace", "restored"), more]));
+        assert_eq!(restored(("after", "0.5")).unwrap().restore.after, Duration::from_millis(500));
+        for wrong in [("first", "0"), ("first", "-1"), ("after", "NaN"), ("after", "1e9")] {
+            assert!(restored(wrong).is_err(), "{wrong:?}");
+        }
         for wrong in [
             ("cpus", "0"),
             ("ram", "1M"),
@@ -287,6 +337,7 @@ mod tests {
             ("colour", "red"),
             ("root", "/etc/hostname"),
             ("file", "/does/not/exist"),
+            ("after", "1"),
         ] {
             assert!(Options::parse(&pairs(&[wrong])).is_err(), "{wrong:?}");
         }

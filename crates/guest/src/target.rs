@@ -37,6 +37,7 @@ use crate::monitor::Monitor;
 use crate::numa::Nodes;
 use crate::options::{Accel, Options, Trace};
 use crate::page_maps::PageMaps;
+use crate::restored::Restored;
 use crate::root::Root;
 use crate::shell::{self, Shell};
 use crate::snapshot::{self, Key, Snapshot};
@@ -64,6 +65,8 @@ pub struct Guest {
     begun: u32,
     /// What the user's programs find, once that is planned.
     root: Option<Arc<Root>>,
+    /// The pages that the first repetition touched, where that is traced.
+    touched: Option<Vec<u32>>,
 }
 
 /// How a performance in one machine ended.
@@ -89,11 +92,11 @@ impl Guest {
         if options.init.is_none() && image.machine.name().0 != ARCH {
             options.init = first_program::beside(image.machine);
         }
-        Ok(Self { image, options, without_kvm: false, begun: 0, root: None })
+        Ok(Self { image, options, without_kvm: false, begun: 0, root: None, touched: None })
     }
 
     fn boot(
-        &self,
+        &mut self,
         accel: Accel,
         experiment: &Experiment,
         setting: &Setting,
@@ -106,12 +109,14 @@ impl Guest {
         refuse_beyond_half(self.options.ram.saturating_add(QEMU))?;
         let disks = Disks::new(experiment, setting, self.image.page_size)?;
         // A guest that counts instructions has it either way, so that whether they are traced changes no figure.
-        let disks = match accel == Accel::Icount || self.options.trace.is_some() {
+        let repeats = self.options.trace.is_some_and(Trace::repeats);
+        let disks = match accel == Accel::Icount || repeats {
             true => disks.with_trace()?,
             false => disks,
         };
         // The references of one repetition are those of all.
-        let wanted = self.options.trace.filter(|&trace| trace != Trace::On || self.begun == 1);
+        let wanted = self.options.trace.filter(|&trace| trace.repeats());
+        let wanted = wanted.filter(|&trace| trace != Trace::On || self.begun == 1);
         let start = |trace| Tracing::start(trace, &self.image, &self.options, experiment);
         let tracing = wanted.map(start).transpose()?;
         let key = Key::new(&self.image, &self.options, accel, &disks, self.root.as_ref());
@@ -169,9 +174,15 @@ impl Guest {
         }
         let mut maps = PageMaps::of(experiment)?;
         let complete = |observation| maps.complete(observation);
-        let ended = self.forward(&mut running, (accel, begins), (waits, complete), recorder, |running| {
-            keep(running, &key, &initramfs)
-        });
+        let mut restored =
+            (self.options.trace == Some(Trace::Restored)).then(|| Restored::new(self.options.restore));
+        let during = |elapsed, running: &mut Running| {
+            restored.as_mut().map_or(Ok(()), |restored| {
+                restored.poll(elapsed, || running.begin_again(&self.image, start, &self.options, accel))
+            })
+        };
+        let stopped = |running: &mut Running| keep(running, &key, &initramfs);
+        let ended = self.forward(&mut running, (accel, begins), (waits, complete), recorder, stopped, during);
         let shown = running.console();
         let (_, said) = running.end();
         let last = || {
@@ -184,7 +195,7 @@ impl Guest {
             Forwarded::Finished(Ok(())) => {
                 let told = disks.trace.and_then(|_| disks.list.last());
                 let seen = tracing.zip(told).map_or(Ok(()), |(tracing, told)| tracing.finish(told, recorder));
-                Ended::Whole(seen)
+                Ended::Whole(seen.and_then(|()| self.keep_touched(restored, experiment, recorder)))
             }
             Forwarded::Finished(result) => Ended::Whole(result),
             Forwarded::Interrupted => Ended::Whole(Err(Failure::interrupted())),
@@ -221,6 +232,21 @@ impl Guest {
             recorder.observe(Observation::Log("console".into(), console::clean(&shown)))?;
         }
         Ok(result)
+    }
+
+    /// Writes or compares what the guest touched once it was `restored`.
+    fn keep_touched(
+        &mut self,
+        restored: Option<Restored>,
+        experiment: &Experiment,
+        recorder: &mut dyn Recorder,
+    ) -> Result<()> {
+        let Some(restored) = restored else { return Ok(()) };
+        let path = tracing::path(&self.image, &self.options, experiment);
+        let command = format!("pagelab run {experiment} --on kernel:{}", self.image.path.display());
+        let pages = restored.finish(&path, &command, self.touched.as_deref(), recorder)?;
+        self.touched.get_or_insert(pages);
+        Ok(())
     }
 
     /// The modules that a guest needs, with those for a disk of files where it has one.
@@ -332,9 +358,13 @@ impl Guest {
         Ok(())
     }
 
-    /// The memory of the host's that the machine takes; the packed root is beside it as long as it may boot again.
+    /// The host's memory that the machine takes. The packed root is in memory too, because the
+    /// machine may boot again.
     fn memory(&self, root: Option<&Root>) -> u64 {
-        self.options.ram.saturating_add(QEMU).saturating_add(root.map_or(0, Root::bytes))
+        let machine = self.options.ram.saturating_add(QEMU);
+        // The saved machine, and a second QEMU.
+        let restored = if self.options.trace == Some(Trace::Restored) { machine } else { 0 };
+        machine.saturating_add(restored).saturating_add(root.map_or(0, Root::bytes))
     }
 
     fn forward(
@@ -344,8 +374,10 @@ impl Guest {
         (waits, mut complete): (bool, impl FnMut(Observation) -> Result<Observation>),
         recorder: &mut dyn Recorder,
         stopped: impl Fn(&mut Running) -> Result<()>,
+        mut during: impl FnMut(Duration, &mut Running) -> Result<()>,
     ) -> Forwarded {
         let mut booted = false;
+        let mut begun: Option<Instant> = None;
         // Until the experiment begins in it.
         let mut boot = Some(Instant::now());
         let mut heard = Instant::now();
@@ -363,6 +395,7 @@ impl Guest {
                     let still =
                         matches!(&message, Message::Progress(phase, ..) if BOOTING.contains(&phase.as_str()));
                     if let Some(since) = boot.take_if(|_| !still) {
+                        begun = Some(Instant::now());
                         let took = format!("{:.1} s", since.elapsed().as_secs_f64());
                         let seen = Observation::Environment(
                             [(environment::GUEST_BEGUN_AFTER.to_owned(), took)].into(),
@@ -406,6 +439,9 @@ impl Guest {
                 }
                 heard = Instant::now();
             }
+            if let Some(Err(failure)) = begun.map(|since| during(since.elapsed(), running)) {
+                return Forwarded::Finished(Err(failure));
+            }
             let timeout = if accel == Accel::Kvm && !booted {
                 KVM_TIMEOUT.min(self.options.timeout)
             } else {
@@ -430,6 +466,11 @@ impl Guest {
         let large = |mode| matches!(mode, Mode::Always | Mode::Madvise);
         match trace {
             None => Ok(()),
+            Some(Trace::Restored) if *accel != Accel::Tcg || !self.can_be_kept(*accel) => refuse(
+                "saves only translated x86-64 machines of the usual kind",
+                "use accel=tcg, without machine= and qemu=",
+            ),
+            Some(Trace::Restored) => Ok(()),
             Some(Trace::Functions) if !counted => {
                 refuse("counts only mapanon, mapfile and command", "use --profile")
             }
@@ -536,7 +577,7 @@ impl Target for Guest {
         let root = Root::of(&request.experiment, &self.options, &self.image, &name)?.map(Arc::new);
         let page_size = self.image.page_size;
         self.bootable(&name)?;
-        let recording = (self.options.trace == Some(Trace::On))
+        let recording = matches!(self.options.trace, Some(Trace::On | Trace::Restored))
             .then(|| tracing::path(&self.image, &self.options, &settled.experiment));
         if let Some(path) = recording.as_ref().filter(|path| path.exists()) {
             let path = path.display();
@@ -544,7 +585,7 @@ impl Target for Guest {
                 &name,
                 What::Machine,
                 format!("would write {path}, which is there already"),
-                "remove it, or name another (to=FILE)",
+                "remove it, or choose another name with to=FILE",
             ));
         }
         for (key, value, origin) in self.options.conditions() {

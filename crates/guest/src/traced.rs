@@ -53,7 +53,7 @@ pub fn report(trace: Trace, counts: &File, told: &File, recorder: &mut dyn Recor
         system_calls(&counts, &symbols, recorder)?;
     }
     match trace {
-        Trace::Functions | Trace::On => Ok(()),
+        Trace::Functions | Trace::On | Trace::Restored => Ok(()),
         Trace::Cache => misses(rows, recorder),
     }
 }

@@ -59,7 +59,7 @@ impl Tracing {
                 let recording = Recording::start(&to, program, format!("{qemu} version {version}"))?;
                 (format!("ring={},machine=on", recording.ring()), Work::Record(recording))
             }
-            Trace::Functions | Trace::Cache => {
+            Trace::Functions | Trace::Cache | Trace::Restored => {
                 let counts = in_memory("pagelab-counts").map_err(preparing)?;
                 let program = matches!(experiment.declaration().load(), Load::Program(_));
                 let more = match (trace, program) {

@@ -9,8 +9,16 @@ use syn::{File, Path, UseTree};
 
 /// Files of the command line with a thread that replays nothing: counters beside a run, signals, a
 /// larger stack, the exporter's requests, the progress bar.
-const OTHER_THREADS: [&str; 7] =
-    ["recording.rs", "interrupt.rs", "main.rs", "serve.rs", "progress.rs", "src/site.rs", "src/cells.rs"];
+const OTHER_THREADS: [&str; 8] = [
+    "recording.rs",
+    "restored/mod.rs",
+    "interrupt.rs",
+    "main.rs",
+    "serve.rs",
+    "progress.rs",
+    "src/site.rs",
+    "src/cells.rs",
+];
 
 /// What makes threads, behind `thread`.
 const THREADS: [&str; 3] = ["spawn", "scope", "Builder"];

@@ -27,6 +27,7 @@ mod own_swap;
 mod page_cache;
 mod pager;
 mod programs;
+mod restored;
 mod safety;
 mod settings;
 mod shortage;
@@ -77,6 +78,7 @@ fn main() -> ExitCode {
         page_cache::tests(),
         pager::tests(),
         programs::tests(),
+        restored::tests(),
         safety::tests(),
         settings::tests(),
         shortage::tests(),
