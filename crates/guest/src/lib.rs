@@ -20,6 +20,7 @@ mod monitor;
 mod numa;
 mod options;
 mod page_maps;
+mod plan;
 mod quiet;
 mod recording;
 mod restored;
