@@ -6,10 +6,16 @@
 //! process; the program references none of them.
 
 use std::fs;
+use std::io;
 use std::ops::Range;
 use std::path::Path;
+use std::ptr;
 
 use pagelab_procfs::addresses;
+use rustix::io::Errno;
+use rustix::mm::{Advice, madvise};
+
+use crate::working_set::anonymous;
 
 /// A mapping.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -30,6 +36,25 @@ const STACK: u64 = 64 << 10;
 /// How many mappings the calling process has; `None` where the kernel does not show them.
 pub fn own() -> Option<u64> {
     fs::read("/proc/self/maps").ok().map(|text| text.iter().filter(|&&byte| byte == b'\n').count() as u64)
+}
+
+/// Keeps khugepaged from collapsing what the calling process has mapped so far. A huge page would be
+/// charged to the cgroup that the process is in by then, although the memory was not.
+///
+/// # Errors
+/// When the kernel does not show the mappings, or refuses. One without huge pages refuses nothing.
+pub fn forbid_huge_pages() -> io::Result<()> {
+    for range in anonymous(&fs::read_to_string("/proc/self/maps")?) {
+        let (start, bytes) =
+            (ptr::with_exposed_provenance_mut(range.start as usize), range.end - range.start);
+        // SAFETY: the advice changes no content and no access.
+        match unsafe { madvise(start, bytes as usize, Advice::LinuxNoHugepage) } {
+            // Of memory that was unmapped meanwhile, and of kernels without huge pages.
+            Ok(()) | Err(Errno::NOMEM | Errno::INVAL) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Ok(())
 }
 
 /// The mappings of a process that runs the file `program` under QEMU; none where it is gone.

@@ -197,7 +197,7 @@ fn gone() -> io::Error {
 
 /// The private mappings of no file that can be accessed: `START-END RIGHTS OFFSET DEVICE INODE
 /// [NAME]`.
-fn anonymous(maps: &str) -> Vec<Range<u64>> {
+pub(crate) fn anonymous(maps: &str) -> Vec<Range<u64>> {
     const NAMES: [&str; 2] = ["[heap]", "[stack]"];
     let mut list: Vec<Range<u64>> = Vec::new();
     for line in maps.lines() {

@@ -127,7 +127,8 @@ pub struct Completeness {
     pub freed: Option<u64>,
     /// Pages reclaimed by kswapd (`pgsteal_kswapd`).
     pub stolen_by_kswapd: Option<u64>,
-    /// Pages reclaimed by tasks: direct reclaim, or reclaim at a cgroup's limit (`pgsteal_direct`).
+    /// Pages reclaimed by tasks: direct reclaim, or reclaim at a cgroup's limit (`pgsteal_direct`,
+    /// `pgsteal_khugepaged`, `pgsteal_proactive`).
     pub stolen_by_tasks: Option<u64>,
     /// Pages written to swap (`pswpout`).
     pub swapped_out: Option<u64>,

@@ -33,15 +33,15 @@ metrics! {
          The machine's counters omit reclaim for a cgroup's limit.";
     SCAN_DIRECT = "scan.direct", Pages, Count, Lower,
         "pages scanned by direct reclaim and for memory.reclaim",
-        "pgscan_direct plus pgscan_proactive, which kernels before Linux 6.15 include in the \
-         former. The tasks that need memory scan these pages themselves. Scope as for \
-         scan.kswapd.";
+        "pgscan_direct plus pgscan_khugepaged (Linux 6.2) and pgscan_proactive (Linux 6.15), which \
+         earlier kernels include in the former. The tasks that need memory scan these pages \
+         themselves. Scope as for scan.kswapd.";
     STEAL_KSWAPD = "steal.kswapd", Pages, Count, Lower,
         "pages reclaimed by kswapd",
         "pgsteal_kswapd. Includes pages demoted to a slower node. Scope as for scan.kswapd.";
     STEAL_DIRECT = "steal.direct", Pages, Count, Lower,
         "pages reclaimed by direct reclaim and for memory.reclaim",
-        "pgsteal_direct plus pgsteal_proactive. Divided by scan.direct it is the efficiency of \
+        "pgsteal_direct, pgsteal_khugepaged and pgsteal_proactive. Divided by scan.direct it is the efficiency of \
          direct reclaim. Scope as for scan.kswapd.";
     REFAULTS = "refaults", Pages, Count, Lower,
         "pages read again that were in memory a short time ago",

@@ -4,11 +4,13 @@
 use pagelab_experiment::environment::MEMORY_LIMIT;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Once;
 
 use pagelab_experiment::{Failure, Recorder, Result};
 use pagelab_kernel::cgroup::Group;
 use pagelab_kernel::content::Filler;
 use pagelab_kernel::hierarchy;
+use pagelab_kernel::mappings::forbid_huge_pages;
 use pagelab_kernel::region;
 use pagelab_kernel::root::Root;
 use serde::{Deserialize, Serialize};
@@ -70,8 +72,13 @@ impl ExecutionContext {
     /// # Errors
     /// When the kernel refuses.
     pub fn join(&self) -> Result<()> {
+        static OWN_MEMORY: Once = Once::new();
         let observer = self.memory_pressure.as_deref().and_then(Path::parent);
         let cgroup = self.cgroup.as_deref();
+        if cgroup.is_some() {
+            // Without this advice khugepaged may collapse it later, and charge it to the limit.
+            OWN_MEMORY.call_once(|| drop(forbid_huge_pages()));
+        }
         for path in cgroup.into_iter().chain(observer.filter(|path| cgroup.is_some_and(|own| own != *path))) {
             Group::new(path)
                 .join()

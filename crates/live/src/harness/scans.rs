@@ -32,9 +32,10 @@ fn place(counter: &str) -> Option<usize> {
     match counter {
         "pgscan_kswapd" => Some(0),
         "pgsteal_kswapd" => Some(1),
-        // Linux 6.15 counts what was asked of memory.reclaim apart; before, it was direct reclaim.
-        "pgscan_direct" | "pgscan_proactive" => Some(2),
-        "pgsteal_direct" | "pgsteal_proactive" => Some(3),
+        // Linux 6.2 counts khugepaged apart, and 6.15 what was asked of memory.reclaim; before, both
+        // were direct reclaim.
+        "pgscan_direct" | "pgscan_proactive" | "pgscan_khugepaged" => Some(2),
+        "pgsteal_direct" | "pgsteal_proactive" | "pgsteal_khugepaged" => Some(3),
         _ => counter.starts_with("workingset_refault").then_some(4),
     }
 }
@@ -140,19 +141,19 @@ mod tests {
     }
 
     #[test]
-    fn kswapd_and_direct_reclaim_are_apart_and_requests_are_direct() {
+    fn kswapd_is_apart_and_khugepaged_and_requests_are_direct_reclaim() {
         let before = "pgscan 9\npgscan_kswapd 1\npgscan_direct 2\npgscan_khugepaged 3\npgsteal_kswapd 4\n\
-            pgsteal_direct 5\nworkingset_refault_anon 6\nworkingset_refault_file 7\n";
+            pgsteal_direct 5\npgsteal_khugepaged 1\nworkingset_refault_anon 6\nworkingset_refault_file 7\n";
         let after = "pgscan 99\npgscan_kswapd 11\npgscan_direct 22\npgscan_khugepaged 33\npgsteal_kswapd 44\n\
-            pgsteal_direct 55\nworkingset_refault_anon 66\nworkingset_refault_file 77\n";
-        let expected = [10, 40, 20, 50, 130].map(|count| Some(f64::from(count)));
+            pgsteal_direct 55\npgsteal_khugepaged 8\nworkingset_refault_anon 66\nworkingset_refault_file 77\n";
+        let expected = [10, 40, 20 + 30, 50 + 7, 130].map(|count| Some(f64::from(count)));
         let (seen, row) = phase(before, after);
         assert_eq!(row, expected);
         assert!(seen.notes.is_empty());
         let apart =
             ("pgscan_proactive 100\npgsteal_proactive 0\n", "pgscan_proactive 103\npgsteal_proactive 2\n");
         let (_, row) = phase(&(before.to_owned() + apart.0), &(after.to_owned() + apart.1));
-        assert_eq!(row, [10, 40, 23, 52, 130].map(|count| Some(f64::from(count))));
+        assert_eq!(row, [10, 40, 20 + 30 + 3, 50 + 7 + 2, 130].map(|count| Some(f64::from(count))));
     }
 
     #[test]

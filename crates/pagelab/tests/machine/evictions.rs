@@ -12,6 +12,7 @@ pub fn tests() -> Vec<Test> {
         the_log_of_a_file_is_complete: ROOT, LIMITS;
         the_log_of_a_guest_is_complete_and_shows_who_freed_each_page: KERNELS;
         the_log_of_a_file_in_a_guest_is_complete: KERNELS;
+        khugepaged_charges_no_memory_of_pagelab_to_the_limit: KERNELS;
         the_log_of_a_file_on_a_model_is_complete;
         evictions_are_refused_where_they_cannot_be_seen;
         a_load_on_which_two_models_differ_is_found_and_can_be_run_again;
@@ -128,6 +129,29 @@ fn the_log_of_a_file_in_a_guest_is_complete() {
         let evictions = found["evictions"].as_u64().unwrap();
         assert!(evictions > 1000 && by(&found, "cgroup") * 10 >= evictions * 9, "{kernel}: {found:#}");
     }
+}
+
+/// Without read-ahead the load takes longer than khugepaged sleeps. The log has several times 2 MiB,
+/// mapped before the limit is in force.
+fn khugepaged_charges_no_memory_of_pagelab_to_the_limit() {
+    let lab = Lab::new();
+    let load = "run mapfile --pages 4096 --references 20000 --pattern zipf:0.8 --memory 8M --evictions";
+    let set = "--set /sys/block/vda/queue/read_ahead_kb=0 \
+        --set /sys/kernel/mm/transparent_hugepage/enabled=always \
+        --set /sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs=1500 \
+        --set /sys/kernel/mm/transparent_hugepage/khugepaged/alloc_sleep_millisecs=1 \
+        --set /sys/kernel/mm/transparent_hugepage/khugepaged/pages_to_scan=100000";
+    lab.ok(&format!("{load} {set} --html none --name k --on kernel:NEW,accel=icount"));
+    let present = lab.kept("k").metric("pages.present").unwrap();
+    assert!((1900.0..=2048.0).contains(&present), "{present} pages of 8 MiB");
+    let run = lab.json("export k --format json");
+    let counters = &run["runs"][0]["repetitions"][0]["observations"]["counters"];
+    let list = counters.as_array().unwrap();
+    let after = |name: &str| {
+        let found = list.iter().find(|one| one["source"] == "memory.stat" && one["name"] == name);
+        found.unwrap_or_else(|| panic!("no {name}"))["after"].as_i64()
+    };
+    assert_eq!((after("anon_thp"), after("thp_collapse_alloc")), (Some(0), Some(0)));
 }
 
 fn evictions_are_refused_where_they_cannot_be_seen() {

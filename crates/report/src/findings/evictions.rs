@@ -213,7 +213,7 @@ fn completeness(judgement: &Judgement) -> TextTable {
     row(if judgement.file { "major faults counted" } else { "faults counted" }, complete.counted_faults);
     row("pages freed by the kernel (workingset_eviction)", complete.freed);
     row("pages reclaimed by kswapd (pgsteal_kswapd)", complete.stolen_by_kswapd);
-    row("pages reclaimed by tasks (pgsteal_direct)", complete.stolen_by_tasks);
+    row("pages reclaimed by tasks (pgsteal_direct and others)", complete.stolen_by_tasks);
     row("pages written to swap (pswpout)", complete.swapped_out);
     row("evictions that are not in the log", Some(evictions.saturating_sub(complete.logged)));
     row("rows that contradict the stream", Some(complete.contradictions));
