@@ -114,6 +114,9 @@ impl Restored {
             }
             None => {
                 let shown = path.display().to_string();
+                // Formats are recognised by ASCII characters alone.
+                let command: String =
+                    command.chars().map(|c| if matches!(c, ' '..='~') { c } else { '?' }).collect();
                 let head = format!(
                     "# The pages that a restored guest touched, in the order of their first touch\n# {command}\n\
                      # saved {after} s after the load began; recorded for {recorded:.1} s; {count} of {pages} pages of 4096 bytes\n"

@@ -61,10 +61,12 @@ fn a_program_survives_its_guests_restore() {
         }";
     lab.compile("fills", source, &[]);
     let on = "--on kernel:OLD,accel=tcg,cpus=2,trace=restored,after=0.5,first=600,to=b.pages";
-    lab.ok(&format!("run command --memory none --html none --name c {on} -- ./fills"));
+    lab.ok(&format!("run command --memory none --html none --name c {on} -- ./fills grün"));
     assert_eq!(lab.kept("c").metric("command.status"), Some(0.0));
     let (touched, _) = pages(&lab.path("b.pages"));
     assert!(touched.len() >= 1000, "{}", touched.len());
+    // The file is a trace although an argument is not ASCII.
+    lab.shows("replay b.pages --memory 100p --on model:lru", &["format text"]);
 }
 
 fn what_cannot_be_restored_by_page_is_refused() {
