@@ -76,7 +76,7 @@ impl Evictions {
     pub fn begin(&mut self, first: &Snapshot, region: &Region) {
         match &mut self.source {
             Source::PageTable(table) => table.begin(first, region),
-            Source::PageCache(cache) => cache.begin(),
+            Source::PageCache(cache) => cache.begin(first),
         }
     }
 
@@ -96,6 +96,9 @@ impl Evictions {
         let before = self.made;
         self.made += references.len();
         let polls = last || self.made.is_multiple_of(self.interval);
+        if let (Source::PageCache(cache), true) = (&mut self.source, last) {
+            cache.end(self.made as u32, reader, region, &mut self.log)?;
+        }
         let begun = Monotonic.now();
         match &mut self.source {
             Source::PageTable(table) => {

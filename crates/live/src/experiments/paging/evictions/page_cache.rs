@@ -5,11 +5,15 @@
 //! its number. kswapd frees pages at any time; those have the number of the reference that follows.
 
 use std::fs::File;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use pagelab_experiment::build::EvictionLog;
 use pagelab_experiment::{Failure, Result};
 use pagelab_kernel::bpf::page_requests::stream::file_number;
 use pagelab_kernel::bpf::reclaim::{Event, ReclaimLog, Watched};
+use pagelab_kernel::pagemap::{Snapshot, SnapshotReader};
+use pagelab_kernel::region::Region;
 
 use super::evictor;
 use crate::harness::failure::failed;
@@ -19,7 +23,13 @@ use crate::harness::failure::failed;
 pub(super) struct PageCache {
     events: ReclaimLog,
     pages: u32,
+    /// Pages in memory, by the events.
+    held: u64,
+    snapshot: Snapshot,
 }
+
+/// How long the end of read-ahead is waited for.
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 impl PageCache {
     /// Starts the programs for a file that has `pages` pages.
@@ -27,7 +37,7 @@ impl PageCache {
         let (device, inode) = file_number(&file.metadata().map_err(failed("reading the file's number"))?);
         let events = ReclaimLog::start(&Watched::File { device, inode })
             .map_err(|error| Failure::parameters("--evictions", &error))?;
-        Ok(Self { events, pages: pages as u32 })
+        Ok(Self { events, pages: pages as u32, held: 0, snapshot: Snapshot::new(pages) })
     }
 
     pub(super) fn name(&self) -> &'static str {
@@ -42,9 +52,33 @@ impl PageCache {
         self.events.dropped()
     }
 
-    /// Forgets the events before the first reference.
-    pub(super) fn begin(&mut self) {
+    /// Begins with the pages that are in memory, and forgets the events before the first reference.
+    pub(super) fn begin(&mut self, first: &Snapshot) {
+        self.held = in_memory(first);
         self.events.drain(|_| {});
+    }
+
+    /// Logs the events up to the last reference, `made`, and waits until read-ahead has ended: a page
+    /// enters the cache at once, and is in the page map when it has been read.
+    ///
+    /// # Errors
+    /// If the page map cannot be read.
+    pub(super) fn end(
+        &mut self,
+        made: u32,
+        reader: &mut SnapshotReader,
+        region: &Region,
+        log: &mut EvictionLog,
+    ) -> Result<()> {
+        let begun = Instant::now();
+        loop {
+            self.read(made, log);
+            reader.read(region, &mut self.snapshot).map_err(failed("reading the page map"))?;
+            if in_memory(&self.snapshot) == self.held || begun.elapsed() > TIMEOUT {
+                return Ok(());
+            }
+            sleep(Duration::from_millis(1));
+        }
     }
 
     /// Logs the events up to reference `made`.
@@ -54,11 +88,22 @@ impl PageCache {
             let end = page.saturating_add(pages.into()).min(all);
             (page.min(all) as u32, end.saturating_sub(page) as u32)
         };
+        let held = &mut self.held;
         self.events.drain(|event| match event {
-            Event::Entered { page, pages } => log.arrive(made, within(page, pages)),
+            Event::Entered { page, pages } => {
+                let (first, count) = within(page, pages);
+                *held += u64::from(count);
+                log.arrive(made, (first, count));
+            }
             Event::Left { page, pages, by, workingset } => {
-                log.add_pages(made, within(page, pages), evictor(by), workingset);
+                let (first, count) = within(page, pages);
+                *held = held.saturating_sub(count.into());
+                log.add_pages(made, (first, count), evictor(by), workingset);
             }
         });
     }
+}
+
+fn in_memory(snapshot: &Snapshot) -> u64 {
+    snapshot.present().filter(|&present| present).count() as u64
 }
