@@ -36,24 +36,24 @@ pub enum Trace {
     Cache,
     /// Nothing: its references are written into a file.
     On,
-    /// Nothing: the machine is saved and restored meanwhile, and the pages that it touches then are
-    /// written into a file.
+    /// Nothing: the machine is saved and restored, and the pages that it touches afterwards are
+    /// written to a file.
     Restored,
 }
 
 impl Trace {
-    /// Whether QEMU's tracer takes part, while the load is repeated.
+    /// Whether the load is repeated under QEMU's tracer.
     pub fn repeats(self) -> bool {
         self != Self::Restored
     }
 }
 
-/// When a machine is saved and restored.
+/// When a machine is saved and restored, and for how long pages are recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Restore {
-    /// After the beginning of the load.
+    /// Time from the start of the load until the machine is saved.
     pub after: Duration,
-    /// How long the pages are recorded then.
+    /// Time after the restore in which pages are recorded.
     pub first: Duration,
 }
 
@@ -70,7 +70,7 @@ pub struct Options {
     pub accel: Accel,
     /// What the machine counts.
     pub trace: Option<Trace>,
-    /// When the machine is saved and restored, where that is traced.
+    /// The times of `trace=restored`.
     pub restore: Restore,
     /// The nodes of its memory, where there are several.
     pub numa: Option<Nodes>,
@@ -250,7 +250,7 @@ impl Options {
         }
         let restore = pairs.iter().find(|(key, _)| ["after", "first"].contains(&key.as_str()));
         if let (Some((key, _)), true) = (restore, options.trace != Some(Trace::Restored)) {
-            return Err(format!("{key} is of a machine that is restored: give trace=restored too").into());
+            return Err(format!("{key} needs trace=restored").into());
         }
         options.settle(pairs.iter().any(|(key, _)| key == "ram"))?;
         Ok(options)

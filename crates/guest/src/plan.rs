@@ -33,7 +33,7 @@ impl Target for Guest {
             return Err(Unsupported::new(
                 &name,
                 What::Machine,
-                format!("would write {path}, which is there already"),
+                format!("would overwrite {path}"),
                 "remove it, or choose another name with to=FILE",
             ));
         }
@@ -73,7 +73,7 @@ impl Guest {
             return machine(
                 format!("is a kernel for {arch}, and this pagelab for {ARCH}"),
                 format!(
-                    "put a static pagelab for {arch} beside this one, as pagelab-{arch} (make {arch} builds one), or \
+                    "put a static pagelab for {arch} next to this one, as pagelab-{arch} (make {arch} builds one), or \
                      name it with init=PATH"
                 ),
             );

@@ -266,7 +266,7 @@ fn a_limit_that_was_not_met_is_enough_however_slow() {
     assert_eq!(next(&[top, met], 64, 256, 1), Some(Next::Measure(64)), "one time it was met");
 }
 
-/// Eight programs, quiet and beside other load that slows each run by up to six times.
+/// Eight programs, alone and under other load that slows each run by up to six times.
 #[test]
 fn other_load_does_not_move_the_knee() {
     for need in [12, 24, 48, 60, 96, 120, 180, 230].map(|mib: u64| mib << 20) {
@@ -307,7 +307,7 @@ fn other_load_does_not_move_the_knee() {
 }
 
 /// What `need` finds of a program that takes a second and fetches a page of 100 µs for each MiB
-/// and percent short of `need`, beside other load that slows each run by up to `load` times;
+/// and percent short of `need`, under other load that slows each run by up to `load` times;
 /// with PSI or without.
 fn needed(need: u64, load: u64, psi: bool) -> (Finding, usize) {
     let experiment = Experiment::Command(Command::new(vec!["touch".into()]));
@@ -345,7 +345,7 @@ fn needed(need: u64, load: u64, psi: bool) -> (Finding, usize) {
 }
 
 #[test]
-fn need_finds_three_goals_in_few_runs_beside_other_load() {
+fn need_finds_three_goals_in_few_runs_under_other_load() {
     for need in [12, 24, 31, 60, 96, 180, 230].map(|mib: u64| mib << 20) {
         for (load, psi) in [(1, true), (1, false), (3, true), (3, false)] {
             let (found, limits) = needed(need, load, psi);

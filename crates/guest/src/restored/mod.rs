@@ -1,8 +1,8 @@
-//! `trace=restored`: the machine is saved while it performs the load, is restored page by page, and
-//! the pages that it then touches are written to a file, in the order of their first touch.
+//! `trace=restored`: saves the machine while the load runs, restores it page by page, and writes the
+//! pages that it then touches to a file, in the order of their first touch.
 //!
-//! The file is text with a page number a line, which the experiment `restore` replays. Pages are
-//! those of the machine: on x86-64 up to 3 GiB, page N is the guest-physical address N × 4096.
+//! The file is text with one page number per line, which the experiment `restore` replays. On x86-64
+//! up to 3 GiB, page N is the guest-physical address N × 4096.
 
 mod saved;
 mod server;
@@ -28,7 +28,7 @@ use crate::options::Restore;
 /// A saved machine, its file, and the line over which QEMU asks for its pages.
 type Begun = (Saved, File, UnixStream);
 
-/// One performance in a machine that is restored meanwhile.
+/// One repetition in a machine that is saved and restored while the load runs.
 pub struct Restored {
     when: Restore,
     server: Option<(JoinHandle<io::Result<Touched>>, u32)>,
@@ -44,11 +44,11 @@ impl Restored {
         Self { when, server: None }
     }
 
-    /// Called again and again while the load is performed, for the time `elapsed`. When it is due,
-    /// `restore` saves the machine and begins to restore it.
+    /// Polls while the load runs, `elapsed` after its start. `restore` saves the machine and begins
+    /// to restore it; it is called once, when it is due.
     ///
     /// # Errors
-    /// When that fails, or pages can no longer be served.
+    /// When `restore` fails, or the server of pages has.
     pub fn poll(&mut self, elapsed: Duration, restore: impl FnOnce() -> io::Result<Begun>) -> Result<()> {
         match &self.server {
             None if elapsed >= self.when.after => {
@@ -66,7 +66,7 @@ impl Restored {
         }
     }
 
-    /// What was touched, and the pages of the machine. QEMU has ended.
+    /// The touched pages, and the number of pages of the machine. Waits until QEMU has ended.
     fn join(&mut self) -> Result<(Touched, u32)> {
         let Some((thread, pages)) = self.server.take() else {
             let after = self.when.after.as_secs_f64();
@@ -83,7 +83,7 @@ impl Restored {
     /// `earlier` has the pages of the first one, which are compared instead.
     ///
     /// # Errors
-    /// When there are none, or the file cannot be written.
+    /// When the load ended too early, pages could not be served, or the file cannot be written.
     pub fn finish(
         mut self,
         path: &PathBuf,
@@ -109,7 +109,7 @@ impl Restored {
                 let missing = earlier.iter().filter(|page| !now.contains(page)).count();
                 let share = 100.0 * missing as f64 / earlier.len().max(1) as f64;
                 format!(
-                    "{share:.1}% of the recorded pages were not touched this time: restore --changed {share:.1}%"
+                    "{share:.1}% of the recorded pages were not touched again (for --changed of run restore)"
                 )
             }
             None => {
@@ -133,7 +133,7 @@ impl Restored {
                 };
                 write().map_err(|e| Failure::system(format!("writing {shown}"), &e))?;
                 let text = format!(
-                    "pages written to {shown}; to compare orders of prefetching: \
+                    "pages written to {shown}; compare orders of prefetching with \
                      pagelab run restore --pattern trace:{shown} --pages {pages} --references {count}"
                 );
                 let seen = [(environment::TRACE_FILE.to_owned(), shown)].into();

@@ -38,7 +38,7 @@ const SHORTEST: u64 = 9;
 /// The parts of a machine's file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Saved {
-    /// What comes before the first section.
+    /// The bytes before the first section.
     pub header: Vec<u8>,
     /// The beginning of the memory's section: its blocks and their sizes.
     pub sizes: Vec<u8>,

@@ -2,7 +2,7 @@
 //! is sent the page from the file that the machine was saved to.
 //!
 //! QEMU calls this postcopy (`docs/devel/migration.rst`): the machine runs under userfaultfd while
-//! its memory is still with the sender. The devices are sent first, then each page that is wanted.
+//! its memory is still with the sender. The devices are sent first, then each page on request.
 //! Commands and messages are those of QEMU's `migration/savevm.c` and `migration/migration.c`.
 
 use std::fs::File;
@@ -27,13 +27,13 @@ const POSTCOPY_DISCARD: u16 = 6;
 const PACKAGED: u16 = 7;
 
 /// Messages of the receiver.
-pub const WANTED_OF_BLOCK: u16 = 3;
-pub const WANTED: u16 = 4;
+pub const REQUEST_WITH_BLOCK: u16 = 3;
+pub const REQUEST: u16 = 4;
 
-/// Pages sent between two looks at what is wanted.
+/// Pages sent between two polls for requests.
 const BATCH: usize = 1024;
 
-/// What a restored machine touched.
+/// The pages that a restored machine touched.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Touched {
     /// Numbers of pages, in the order of their first touch.
@@ -46,18 +46,18 @@ pub struct Touched {
     pub recorded: Duration,
 }
 
-/// Restores a machine over `line`. The pages that it wants within `first` are recorded; after that
-/// it is sent all others too. Ends when QEMU closes the line.
+/// Restores a machine over `line`, and records the pages that it requests within `first`. After that
+/// it sends all others too. Ends when QEMU closes the line.
 ///
 /// # Errors
-/// When QEMU asks for what is not there, or the file cannot be read.
+/// When QEMU requests a page outside the machine, or the file cannot be read.
 pub fn serve(saved: &Saved, file: &File, mut line: UnixStream, first: Duration) -> io::Result<Touched> {
     let mut sender = Sender::new(saved, file);
     let (mut times, mut touched) = (Vec::new(), Touched::default());
     let mut ran = Duration::ZERO;
     let served = line.write_all(&beginning(saved)).and_then(|()| {
         let begun = Instant::now();
-        let mut wanted = Wanted::default();
+        let mut requests = Requests::default();
         loop {
             ran = begun.elapsed();
             let left = first.checked_sub(ran).filter(|left| !left.is_zero());
@@ -67,7 +67,7 @@ pub fn serve(saved: &Saved, file: &File, mut line: UnixStream, first: Duration) 
                 None if sender.has_unsent() => Duration::from_micros(1),
                 None => Duration::from_secs(1),
             }))?;
-            match wanted.read(&mut line) {
+            match requests.read(&mut line) {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
                 Ok(1..) => {}
                 ended => {
@@ -75,7 +75,7 @@ pub fn serve(saved: &Saved, file: &File, mut line: UnixStream, first: Duration) 
                     return ended.map(drop);
                 }
             }
-            while let Some((block, page)) = wanted.next(saved)? {
+            while let Some((block, page)) = requests.next(saved)? {
                 let sent = sender.send(block, page, &mut line)?;
                 if let (Some(_), Some(bytes)) = (left, sent) {
                     times.push(begun.elapsed());
@@ -193,19 +193,19 @@ impl<'a> Sender<'a> {
     }
 }
 
-/// What QEMU has asked for.
+/// The requests that QEMU has sent.
 #[derive(Default)]
-struct Wanted {
+struct Requests {
     bytes: Vec<u8>,
-    /// Bytes that have been understood.
+    /// Bytes that have been parsed.
     done: usize,
     block: Option<usize>,
     /// Pages of the last request that are left: the block, the first, and the end.
     left: Option<(usize, u32, u32)>,
 }
 
-impl Wanted {
-    /// Reads what is there; how many bytes.
+impl Requests {
+    /// Reads what has arrived: the number of bytes.
     fn read(&mut self, from: &mut impl Read) -> io::Result<usize> {
         self.bytes.drain(..std::mem::take(&mut self.done));
         let mut some = [0; 4096];
@@ -214,7 +214,7 @@ impl Wanted {
         Ok(count)
     }
 
-    /// The next page that is wanted.
+    /// The next requested page.
     fn next(&mut self, saved: &Saved) -> io::Result<Option<(usize, u32)>> {
         loop {
             if let Some((block, page, end)) = self.left.take_if(|(_, page, end)| page < end) {
@@ -227,11 +227,11 @@ impl Wanted {
                 (u16::from_be_bytes([head[0], head[1]]), usize::from(u16::from_be_bytes([head[2], head[3]])));
             let Some(data) = rest.get(..length) else { return Ok(None) };
             self.done += 4 + length;
-            if matches!(kind, WANTED | WANTED_OF_BLOCK) {
+            if matches!(kind, REQUEST | REQUEST_WITH_BLOCK) {
                 let wrong = || foreign("no page that QEMU asks for");
                 let (start, data) = data.split_first_chunk::<8>().ok_or_else(wrong)?;
                 let (bytes, name) = data.split_first_chunk::<4>().ok_or_else(wrong)?;
-                if kind == WANTED_OF_BLOCK {
+                if kind == REQUEST_WITH_BLOCK {
                     let name = name.get(1..).unwrap_or_default();
                     self.block = saved.blocks.iter().position(|block| block.name == name);
                 }

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -11,7 +12,7 @@ use super::saved::{
     CONFIGURATION, DESCRIPTION, END_OF_FILE, END_OF_SECTION, FOOTER, MAGIC, PAGE, PAGE_SIZE, SAME_BLOCK,
     SECTION_END, SECTION_FULL, SECTION_PART, SECTION_START, SIZES, Saved, VERSION, ZERO,
 };
-use super::server::{COMMAND, POSTCOPY_RUN, WANTED, WANTED_OF_BLOCK, beginning, serve};
+use super::server::{COMMAND, POSTCOPY_RUN, REQUEST, REQUEST_WITH_BLOCK, Touched, beginning, serve};
 
 const SECTION: u32 = 2;
 
@@ -58,7 +59,7 @@ fn on_disk(bytes: &[u8]) -> File {
 }
 
 fn request(page: u64, pages: u64, block: Option<&[u8]>) -> Vec<u8> {
-    let kind = if block.is_some() { WANTED_OF_BLOCK } else { WANTED };
+    let kind = if block.is_some() { REQUEST_WITH_BLOCK } else { REQUEST };
     let name = block.map_or(Vec::new(), |name| [&[name.len() as u8], name].concat());
     let data =
         [&(page * PAGE_SIZE).to_be_bytes()[..], &((pages * PAGE_SIZE) as u32).to_be_bytes(), &name].concat();
@@ -77,28 +78,45 @@ fn sent(line: &mut UnixStream) -> (u64, u8, u8) {
     (record / PAGE_SIZE, head[14], content[0])
 }
 
-#[test]
-fn pages_are_sent_on_demand_once_and_the_others_later() {
+/// A server of the machine in [`file`] that records for `first`, and QEMU's end of the line, after
+/// what comes before the machine runs.
+fn started(first: Duration) -> (JoinHandle<Touched>, UnixStream) {
     let file = on_disk(&file());
     let saved = Saved::parse(&file).unwrap();
     assert_eq!((saved.pages(), saved.devices.as_slice()), (5, &b"\x04devices"[..]));
     let start = beginning(&saved);
     let (line, mut qemu) = UnixStream::pair().unwrap();
-    let server = std::thread::spawn(move || serve(&saved, &file, line, Duration::from_millis(300)).unwrap());
+    let server = std::thread::spawn(move || serve(&saved, &file, line, first).unwrap());
     let mut begun = vec![0; start.len()];
     qemu.read_exact(&mut begun).unwrap();
     assert!(begun == start && start.ends_with(&[COMMAND, 0, POSTCOPY_RUN as u8, 0, 0]));
-    // Two at once, one of which comes again, and an answer to a ping between them.
+    (server, qemu)
+}
+
+#[test]
+fn pages_are_sent_once_and_recorded_in_the_order_of_requests() {
+    let (server, mut qemu) = started(Duration::from_secs(600));
+    // The second request repeats the first one, and an answer to a ping is between them.
     let pong = [0, 2, 0, 4, 0, 0, 0, 1];
     qemu.write_all(&[request(0, 1, Some(b"b")), pong.to_vec(), request(0, 1, None)].concat()).unwrap();
     assert_eq!(sent(&mut qemu), (0, b'b', 20));
     qemu.write_all(&request(2, 2, Some(b"a"))).unwrap();
     assert_eq!([sent(&mut qemu), sent(&mut qemu)], [(2, b'a', 12), (3, b'a', 13)]);
-    assert_eq!([sent(&mut qemu), sent(&mut qemu)], [(0, b'a', 10), (1, b'a', 0)]);
+    qemu.write_all(&request(1, 1, None)).unwrap();
+    assert_eq!(sent(&mut qemu), (1, b'a', 0), "a page of zeros");
     drop(qemu);
     let touched = server.join().unwrap();
-    assert_eq!((touched.pages, touched.bytes), (vec![4, 2, 3], 3 * PAGE_SIZE));
-    assert_eq!(touched.recorded, Duration::from_millis(300));
+    assert_eq!((touched.pages, touched.bytes), (vec![4, 2, 3, 1], 3 * PAGE_SIZE));
+    assert!(touched.recorded < Duration::from_secs(600));
+}
+
+#[test]
+fn all_pages_are_sent_after_the_recording() {
+    let (server, mut qemu) = started(Duration::ZERO);
+    let all = [(0, b'a', 10), (1, b'a', 0), (2, b'a', 12), (3, b'a', 13), (0, b'b', 20)];
+    assert_eq!(all.map(|_| sent(&mut qemu)), all);
+    drop(qemu);
+    assert_eq!(server.join().unwrap(), Touched::default(), "none was requested");
 }
 
 #[test]

@@ -76,12 +76,16 @@ fn what_cannot_be_restored_by_page_is_refused() {
     for (options, wanted) in [
         ("accel=icount,trace=restored", "accel=tcg"),
         ("accel=tcg,trace=restored,machine=q35", "without machine="),
-        ("accel=tcg,after=1", "give trace=restored too"),
+        ("accel=tcg,after=1", "after needs trace=restored"),
         ("accel=tcg,trace=restored,first=0", "first is a number"),
     ] {
         lab.refuses(&format!("{line},{options}"), 2, &[wanted]);
     }
-    lab.refuses(&format!("{line},accel=tcg,trace=restored,to=there.pages"), 3, &["which is there already"]);
+    lab.refuses(
+        &format!("{line},accel=tcg,trace=restored,to=there.pages"),
+        3,
+        &["would overwrite there.pages"],
+    );
     // The load is over before the machine would be saved.
     let never = "accel=tcg,trace=restored,after=3600,to=never.pages";
     lab.refuses(&format!("{line},{never}"), 3, &["before the machine was saved", "smaller after="]);
