@@ -27,6 +27,7 @@ pub mod profile;
 pub(crate) mod profiled;
 pub(crate) mod samples;
 pub(crate) mod scans;
+pub mod timer;
 pub mod timing;
 pub mod touch;
 pub mod tracer;

@@ -41,7 +41,7 @@ mod seen;
 use std::fs::File;
 
 use pagelab_experiment::build::{note, warn};
-use pagelab_experiment::experiments::{Backing, Paging, Touch as Way};
+use pagelab_experiment::experiments::{Backing, Paging};
 use pagelab_experiment::observation::Level;
 use pagelab_experiment::setting::{Mode, Thp};
 use pagelab_experiment::{Failure, Observation, Recorder, Result, Setting, warnings};
@@ -62,12 +62,11 @@ use self::output::Output;
 use self::plan::Plan;
 use crate::harness::clock::{Clock, Monotonic};
 use crate::harness::context::ExecutionContext;
-use crate::harness::doubt::{Doubt, Slow};
 use crate::harness::failure::failed;
 use crate::harness::measurement::Harness;
+use crate::harness::timer::{Timer, timer};
 use crate::harness::timing::{Tally, Timed};
-use crate::harness::touch::{Mixed, Page, Touch, Word, Write};
-use crate::harness::{calibrate, content, doubt, huge, marker, phase, profiled, timing};
+use crate::harness::{content, huge, marker, phase, profiled};
 
 /// References between two checks of whether to go on, where nothing is timed.
 const BARE: usize = 20_000;
@@ -109,6 +108,7 @@ struct Task<'a> {
     setting: &'a Setting,
     context: &'a ExecutionContext,
     filler: Filler,
+    timer: &'a dyn Timer,
 }
 
 /// Performs `paging` in this process; see the module's comment.
@@ -123,12 +123,8 @@ pub fn perform(
     recorder: &mut dyn Recorder,
 ) -> Result<()> {
     let filler = content::filler(&paging.content).map_err(failed(&format!("reading {}", paging.content)))?;
-    let task = Task { paging, backing, setting, context, filler };
-    #[cfg(target_arch = "x86_64")]
-    if let Some(tsc) = crate::harness::clock::Tsc::calibrated() {
-        return task.with_clock(&tsc, recorder);
-    }
-    task.with_clock(&Monotonic, recorder)
+    let timer = timer(paging).map_err(failed("calibrating"))?;
+    Task { paging, backing, setting, context, filler, timer: &*timer }.perform(recorder)
 }
 
 /// The most bytes that the stream of `paging` takes at once: what makes it, and a part of it.
@@ -138,31 +134,7 @@ pub fn stream_bytes(paging: &Paging) -> u64 {
 }
 
 impl Task<'_> {
-    fn with_clock<C: Clock>(&self, clock: &C, recorder: &mut dyn Recorder) -> Result<()> {
-        match (self.paging.touch, self.paging.write_share().is_mixed()) {
-            (Way::Page, false) => self.with_touch::<Page, C>(clock, recorder),
-            (Way::Word, false) => self.with_touch::<Word, C>(clock, recorder),
-            (Way::Page, true) => self.with_touch::<Mixed<Page>, C>(clock, recorder),
-            (Way::Word, true) => self.with_touch::<Mixed<Word>, C>(clock, recorder),
-            (Way::Write, _) => self.with_touch::<Write, C>(clock, recorder),
-        }
-    }
-
-    fn with_touch<T: Touch, C: Clock>(&self, clock: &C, recorder: &mut dyn Recorder) -> Result<()> {
-        #[cfg(target_arch = "x86_64")]
-        if let Some(mark) = doubt::Mark::trusted().map_err(failed("calibrating"))? {
-            return self.perform::<T, C, _>(clock, &mark, recorder);
-        }
-        let threshold = calibrate::threshold(clock).map_err(failed("calibrating"))?;
-        self.perform::<T, C, _>(clock, &Slow(threshold), recorder)
-    }
-
-    fn perform<T: Touch, C: Clock, D: Doubt>(
-        &self,
-        clock: &C,
-        doubt: &D,
-        recorder: &mut dyn Recorder,
-    ) -> Result<()> {
+    fn perform(&self, recorder: &mut dyn Recorder) -> Result<()> {
         let harness = Harness::open(self.context, recorder)?;
         recorder.progress("prepare", 0, 1);
         let plan = Plan::new(self.paging.references as usize);
@@ -170,13 +142,12 @@ impl Task<'_> {
         let pages = feed.pages() as usize;
         let file = self.file(pages, recorder)?;
         let every = self.every()?;
-        let costs = calibrate::costs::<T, C, D>(clock, doubt, every).map_err(failed("calibrating"))?;
+        let costs = self.timer.costs(every).map_err(failed("calibrating"))?;
         phase::wait(self.context.repetition);
-        let fault = calibrate::fault_cost(clock).map_err(failed("calibrating"))?;
-        recorder.observe(Observation::Environment(costs.entries(clock, doubt)))?;
+        let fault = self.timer.fault_cost().map_err(failed("calibrating"))?;
+        recorder.observe(Observation::Environment(self.timer.entries(&costs)))?;
         let sampling = (every, Rng::new(self.paging.seed));
-        let mut measuring =
-            Measuring::new((clock, doubt), &plan, sampling, self, pages, file.as_ref(), harness)?;
+        let mut measuring = Measuring::new(&plan, sampling, self, pages, file.as_ref(), harness)?;
         if let Err(error) = mlockall(MlockAllFlags::CURRENT) {
             note(
                 recorder,
@@ -196,8 +167,8 @@ impl Task<'_> {
         let through_zswap = Flow::read(self.context);
         let region = self.map(pages, file.as_ref(), recorder)?;
         let populated = before.populated(&region);
-        self.warm::<T>(&region);
-        measuring.run::<T>(&region, &mut feed, recorder)?;
+        self.warm(&region);
+        measuring.run(&region, &mut feed, recorder)?;
         drop(feed);
         let Measuring { seen, harness, mut output, evictions, .. } = measuring;
         let measured = harness.finish();
@@ -209,7 +180,7 @@ impl Task<'_> {
         drop(region);
         // Before anything is told: whoever takes it works on the same processor.
         if let (1, Some(device)) = (self.context.traced, &self.context.tracing_disk) {
-            self.marked::<T>(file.as_ref(), recorder)?;
+            self.marked(file.as_ref(), recorder)?;
             marker::tell(device)?;
         }
         // A guest's are counted by the host.
@@ -231,9 +202,7 @@ impl Task<'_> {
         if self.backing != Backing::File {
             huge.report(recorder)?;
         }
-        profiled::repeat(self.setting, self.context, recorder, |recorder| {
-            self.bare::<T>(file.as_ref(), recorder)
-        })
+        profiled::repeat(self.setting, self.context, recorder, |recorder| self.bare(file.as_ref(), recorder))
     }
 
     /// Of how many references one is timed.
@@ -242,22 +211,22 @@ impl Task<'_> {
     }
 
     /// Touches the pages that are touched before the references start.
-    fn warm<T: Touch>(&self, region: &Region) {
-        self.paging.warming(region.pages() as u32).for_each(|page| timing::bare::<T>(region, &[page]));
+    fn warm(&self, region: &Region) {
+        self.paging.warming(region.pages() as u32).for_each(|page| self.timer.bare(region, &[page]));
     }
 
     /// The load alone, from mapping to unmapping, untimed: for what would disturb the times.
-    fn bare<T: Touch>(&self, file: Option<&File>, recorder: &mut dyn Recorder) -> Result<()> {
+    fn bare(&self, file: Option<&File>, recorder: &mut dyn Recorder) -> Result<()> {
         if let Some(file) = file {
             region::forget(file).map_err(failed("dropping the file from the page cache"))?;
         }
         let mut blocks = Marked::new(self.paging)?;
         let region = self.map(blocks.pages(), file, recorder)?;
-        self.warm::<T>(&region);
+        self.warm(&region);
         let (mut done, total) = (0, blocks.left());
         while blocks.left() > 0 {
             for part in blocks.next()?.chunks(BARE) {
-                timing::bare::<T>(&region, part);
+                self.timer.bare(&region, part);
                 done += part.len() as u64;
                 recorder.progress("once more", done, total);
                 recorder.check()?;
@@ -268,7 +237,7 @@ impl Task<'_> {
 
     /// The load alone, from mapping to unmapping, between the marks of a machine that counts; of
     /// the stream's making only what comes after its beginning.
-    fn marked<T: Touch>(&self, file: Option<&File>, recorder: &mut dyn Recorder) -> Result<()> {
+    fn marked(&self, file: Option<&File>, recorder: &mut dyn Recorder) -> Result<()> {
         if let Some(file) = file {
             region::forget(file).map_err(failed("dropping the file from the page cache"))?;
         }
@@ -280,9 +249,9 @@ impl Task<'_> {
         phase::wait(self.context.repetition.map(|_| 0));
         marks::begin();
         let region = self.map(pages, file, &mut marker::Silent(recorder))?;
-        self.warm::<T>(&region);
+        self.warm(&region);
         loop {
-            timing::bare::<T>(&region, part);
+            self.timer.bare(&region, part);
             left -= part.len() as u64;
             if left == 0 {
                 break;
@@ -341,9 +310,8 @@ impl Task<'_> {
 }
 
 /// What is at hand during a run.
-struct Measuring<'a, C, D> {
-    clock: &'a C,
-    doubt: &'a D,
+struct Measuring<'a> {
+    timer: &'a dyn Timer,
     /// Of how many references one is timed, and which.
     sampling: (u32, Rng),
     plan: &'a Plan,
@@ -361,13 +329,12 @@ struct Measuring<'a, C, D> {
     seen: RawResult,
 }
 
-impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
+impl<'a> Measuring<'a> {
     /// Opens and allocates everything.
     fn new(
-        (clock, doubt): (&'a C, &'a D),
         plan: &'a Plan,
         sampling: (u32, Rng),
-        task: &Task<'_>,
+        task: &Task<'a>,
         pages: usize,
         file: Option<&'a File>,
         harness: Harness,
@@ -380,8 +347,7 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
         Ok(Self {
             output,
             evictions,
-            clock,
-            doubt,
+            timer: task.timer,
             plan,
             harness,
             // Huge pages that are set aside are not among the process's resident ones.
@@ -397,7 +363,7 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
             reads_ahead: task.backing == Backing::File,
             seen: RawResult {
                 tally: faulted.map_or_else(Tally::default, Tally::naming_faults),
-                interruptions: D::INTERRUPTIONS,
+                interruptions: task.timer.knows_interruptions(),
                 every: sampling.0,
                 pages: pages as u32,
                 wall: 0,
@@ -410,8 +376,8 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
     }
 
     /// Makes the references, window by window.
-    fn run<T: Touch>(&mut self, region: &Region, feed: &mut Feed, recorder: &mut dyn Recorder) -> Result<()> {
-        let Self { clock, doubt, sampling: (every, rng), plan, harness, resident, others, .. } = self;
+    fn run(&mut self, region: &Region, feed: &mut Feed, recorder: &mut dyn Recorder) -> Result<()> {
+        let Self { timer, sampling: (every, rng), plan, harness, resident, others, .. } = self;
         let (reader, reads_ahead, seen) = (&mut self.reader, self.reads_ahead, &mut self.seen);
         let (output, evictions) = (&mut self.output, &mut self.evictions);
         let mut taken = 0;
@@ -441,7 +407,7 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
                     let (mut timed, mut rest) = (Timed::default(), part);
                     while !rest.is_empty() {
                         let (made, later) = rest.split_at(evictions.left().min(rest.len()));
-                        timed.add(&timing::references::<T, C, D>(clock, doubt, region, made, tally));
+                        timed.add(&timer.references(region, made, tally));
                         let last = window == plan.windows() && later.is_empty();
                         let faulted = tally.faulted.as_deref().unwrap_or_default();
                         evictions.made(made, faulted, last, reader, region)?;
@@ -450,8 +416,8 @@ impl<'a, C: Clock, D: Doubt> Measuring<'a, C, D> {
                     }
                     timed
                 }
-                (None, 1) => timing::references::<T, C, D>(clock, doubt, region, part, tally),
-                (None, every) => timing::sampled::<T, C, D>(clock, doubt, region, part, (every, rng), tally),
+                (None, 1) => timer.references(region, part, tally),
+                (None, every) => timer.sampled(region, part, (every, rng), tally),
             };
             seen.wall = Monotonic.now() - begun;
             let faulted = timed.usage.minor + timed.usage.major > 0 && !reads_ahead;
