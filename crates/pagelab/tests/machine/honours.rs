@@ -212,39 +212,38 @@ fn a_pager_keeps_its_word() {
 
 fn the_host_keeps_its_word() {
     let lab = Lab::new();
-    for (n, cell) in table(&lab).iter().filter(|cell| cell.target == "host").enumerate() {
-        if !cell.honoured {
-            refused(&lab, cell, "host");
-            continue;
-        }
-        let arguments = line(&cell.experiment, "host", of(&ASKED, &cell.condition), &format!("h{n}"));
-        lab.ok(&arguments);
-        in_force(&lab, &format!("h{n}"), &cell.condition, &arguments);
-    }
+    let cells = of_target(&lab, "host");
+    SHORT.iter().for_each(|(experiment, _)| performs(&lab, &cells, experiment, "host"));
 }
 
-/// Each experiment boots once, under all the conditions that the guest honours for it; two machines
-/// at a time, as a translated one has one processor busy and the other tests are over long before.
+/// Two machines at a time: a translated one keeps one processor busy, and the other tests are over
+/// long before.
 fn a_guest_keeps_its_word() {
     let lab = Lab::new();
-    let cells: Vec<Cell> = table(&lab).into_iter().filter(|cell| cell.target == "kernel:PATH").collect();
+    let cells = of_target(&lab, "kernel:PATH");
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
                 let lab = Lab::new();
                 while let Some((experiment, _)) = SHORT.get(next.fetch_add(1, Relaxed)) {
-                    a_guest_performs(&lab, &cells, experiment);
+                    let nodes = if *experiment == "tier" { ",numa=256M+256M@slow" } else { "" };
+                    performs(&lab, &cells, experiment, &format!("kernel:OLD{nodes}"));
                 }
             });
         }
     });
 }
 
-fn a_guest_performs(lab: &Lab, cells: &[Cell], experiment: &str) {
-    let kernel = "kernel:OLD";
+fn of_target(lab: &Lab, target: &str) -> Vec<Cell> {
+    table(lab).into_iter().filter(|cell| cell.target == target).collect()
+}
+
+/// One run of the experiment under all the conditions that the target honours for it; the others
+/// are refused one by one.
+fn performs(lab: &Lab, cells: &[Cell], experiment: &str, target: &str) {
     let of_it = || cells.iter().filter(|cell| cell.experiment == experiment);
-    of_it().filter(|cell| !cell.honoured).for_each(|cell| refused(lab, cell, kernel));
+    of_it().filter(|cell| !cell.honoured).for_each(|cell| refused(lab, cell, target));
     let honoured: Vec<&str> =
         of_it().filter(|cell| cell.honoured).map(|cell| cell.condition.as_str()).collect();
     if honoured.is_empty() {
@@ -253,8 +252,7 @@ fn a_guest_performs(lab: &Lab, cells: &[Cell], experiment: &str) {
     let asked: Vec<&str> =
         honoured.iter().map(|name| of(&ASKED, name).rsplit("--").next().unwrap().trim()).collect();
     let asked: Vec<String> = asked.iter().map(|words| format!("--{words}")).collect();
-    let nodes = if experiment == "tier" { ",numa=256M+256M@slow" } else { "" };
-    let arguments = line(experiment, &format!("{kernel}{nodes}"), &asked.join(" "), experiment);
+    let arguments = line(experiment, target, &asked.join(" "), experiment);
     lab.ok(&arguments);
     for condition in honoured {
         in_force(lab, experiment, condition, &arguments);
