@@ -3,6 +3,8 @@
 
 CARGO ?= cargo
 PROFILE ?= release
+# The program, and the libraries that other programs load beside it.
+PROGRAMS = -p pagelab -p pagelab-tracer -p pagelab-preload
 
 .PHONY: help run build test test-setup setup lint prose book torture fuzz bench goals accuracy dist packages release aarch64 install clean
 
@@ -19,10 +21,11 @@ test-setup: ## install what the tests need besides (Chromium, sqlite3, QEMU, two
 	@scripts/readers
 
 build: setup ## the optimised binary, target/release/pagelab, and the libraries that other programs load beside it
-	$(CARGO) build --release --locked -p pagelab -p pagelab-tracer -p pagelab-preload
+	$(CARGO) build --release --locked $(PROGRAMS)
 
-run: build ## the standard suite on this machine: a verdict and report.html
-	target/release/pagelab run
+run: setup ## the standard suite on this machine: a verdict and report.html
+	$(CARGO) build --profile quick --locked $(PROGRAMS)
+	target/quick/pagelab run
 
 test: test-setup ## every test
 	@CARGO=$(CARGO) scripts/tests
@@ -70,7 +73,7 @@ release: setup ## the same from the tag of this commit, with its section of CHAN
 	@scripts/release
 
 # The tests need one that is built quickly: its guest runs in an emulator anyway.
-UNOPTIMISED = --config profile.dev.opt-level=0 --config profile.dev.debug=false --config 'profile.dev.package."*".opt-level=0'
+UNOPTIMISED = --config profile.dev.opt-level=0 --config profile.dev.debug=false
 
 aarch64: ## an arm64 kernel image, a static binary for that processor, which its guests begin with (PROFILE=dev for the tests), and a check of the libraries
 	@scripts/kernels arm64
