@@ -1,6 +1,6 @@
-//! The loops of [`timing`] behind one type: touch, clock and doubt are chosen once before a run, and
-//! each loop is compiled for its three. A call makes many references, so the indirection costs
-//! nothing that could be measured, and an experiment is compiled once instead of twenty times.
+//! The loops of [`timing`] behind one trait. Touch, clock and fault detection are chosen once before
+//! a run, and each loop is compiled for its three. A call makes many references, so the choice adds
+//! nothing to a single one, and the experiment itself is compiled once.
 
 use std::io;
 use std::marker::PhantomData;
@@ -18,14 +18,11 @@ use crate::harness::touch::{Mixed, Page, Touch, Word, Write};
 #[cfg(target_arch = "x86_64")]
 use crate::harness::{clock::Tsc, doubt::Mark};
 
-/// Makes references and times them.
-///
-/// # Panics
-/// All of its loops, when a reference lies outside the region.
+/// Makes references and times them. Its loops panic if a reference lies outside the region.
 pub trait Timer {
-    /// Whether a hit in doubt was interrupted, and no other was.
+    /// As [`Doubt::INTERRUPTIONS`].
     fn knows_interruptions(&self) -> bool;
-    /// As [`calibrate::costs`], where one reference of each `every` is timed.
+    /// As [`calibrate::costs`]: one reference of each `every` is timed.
     ///
     /// # Errors
     /// When the kernel refuses memory.
@@ -45,8 +42,8 @@ pub trait Timer {
     fn bare(&self, region: &Region, pages: &[u32]);
 }
 
-/// The best clock and the best detection of faults that this machine has, for the references of
-/// `paging`.
+/// A timer for the references of `paging`, with the best clock and the best fault detection that
+/// this machine has.
 ///
 /// # Errors
 /// When the kernel refuses memory for the calibration.

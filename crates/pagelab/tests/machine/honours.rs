@@ -213,11 +213,10 @@ fn a_pager_keeps_its_word() {
 fn the_host_keeps_its_word() {
     let lab = Lab::new();
     let cells = of_target(&lab, "host");
-    SHORT.iter().for_each(|(experiment, _)| performs(&lab, &cells, experiment, "host"));
+    SHORT.iter().for_each(|(experiment, _)| keeps_its_word(&lab, &cells, experiment, "host"));
 }
 
-/// Two machines at a time: a translated one keeps one processor busy, and the other tests are over
-/// long before.
+/// Two guests at a time: an emulated one keeps one CPU busy, and the other tests end long before.
 fn a_guest_keeps_its_word() {
     let lab = Lab::new();
     let cells = of_target(&lab, "kernel:PATH");
@@ -228,7 +227,7 @@ fn a_guest_keeps_its_word() {
                 let lab = Lab::new();
                 while let Some((experiment, _)) = SHORT.get(next.fetch_add(1, Relaxed)) {
                     let nodes = if *experiment == "tier" { ",numa=256M+256M@slow" } else { "" };
-                    performs(&lab, &cells, experiment, &format!("kernel:OLD{nodes}"));
+                    keeps_its_word(&lab, &cells, experiment, &format!("kernel:OLD{nodes}"));
                 }
             });
         }
@@ -239,9 +238,9 @@ fn of_target(lab: &Lab, target: &str) -> Vec<Cell> {
     table(lab).into_iter().filter(|cell| cell.target == target).collect()
 }
 
-/// One run of the experiment under all the conditions that the target honours for it; the others
-/// are refused one by one.
-fn performs(lab: &Lab, cells: &[Cell], experiment: &str, target: &str) {
+/// Runs the experiment once, under all the conditions that the target honours for it. Each of the
+/// others is refused.
+fn keeps_its_word(lab: &Lab, cells: &[Cell], experiment: &str, target: &str) {
     let of_it = || cells.iter().filter(|cell| cell.experiment == experiment);
     of_it().filter(|cell| !cell.honoured).for_each(|cell| refused(lab, cell, target));
     let honoured: Vec<&str> =

@@ -124,7 +124,7 @@ pub fn perform(
 ) -> Result<()> {
     let filler = content::filler(&paging.content).map_err(failed(&format!("reading {}", paging.content)))?;
     let timer = timer(paging).map_err(failed("calibrating"))?;
-    Task { paging, backing, setting, context, filler, timer: &*timer }.perform(recorder)
+    Task { paging, backing, setting, context, filler, timer: &*timer }.run(recorder)
 }
 
 /// The most bytes that the stream of `paging` takes at once: what makes it, and a part of it.
@@ -134,7 +134,7 @@ pub fn stream_bytes(paging: &Paging) -> u64 {
 }
 
 impl Task<'_> {
-    fn perform(&self, recorder: &mut dyn Recorder) -> Result<()> {
+    fn run(&self, recorder: &mut dyn Recorder) -> Result<()> {
         let harness = Harness::open(self.context, recorder)?;
         recorder.progress("prepare", 0, 1);
         let plan = Plan::new(self.paging.references as usize);
