@@ -11,9 +11,10 @@ use std::collections::BTreeMap;
 use pagelab_analysis::stats::median;
 use serde::Deserialize;
 
-use crate::claim::{Assumption, Claim, Distance, Role, Tolerance, Verdict, find_repeats};
+use crate::claim::{Claim, Distance, Role, Tolerance, Verdict, find_repeats};
 use crate::error::StudyError;
 use crate::published::Sheet;
+use crate::study::Assumption;
 
 /// A study's file of claims.
 #[derive(Clone, Debug, Deserialize)]

@@ -9,11 +9,12 @@ use pagelab_model::parameter_table;
 pub(crate) use self::shown::live;
 use self::shown::{builds_bars, events_table, finer, jobs_plot, parameter_list, paths, rows_table};
 use crate::book::{At, ModelFigure};
-use crate::claim::{Role, log_rms};
+use crate::claim::Role;
 use crate::error::StudyError;
 use crate::here;
 use crate::options::{Answers, Options, Shown};
 use crate::published::{Sheet, sheet};
+use crate::study::log_rms;
 
 const NAME: &str = "dillon-2011";
 pub(crate) const PUBLISHED: Sheet = sheet!("dillon-2011.csv");

@@ -20,10 +20,10 @@ use pagelab_reference::Pattern;
 use pagelab_simulation::spread::each;
 
 use crate::book::{At, ModelFigure};
-use crate::claim::{Parameter, columns};
 use crate::error::StudyError;
 use crate::here::{self, Live};
 use crate::options::{Answers, Options, Shown};
+use crate::study::{Parameter, columns};
 use pictures::{Singles, ages, counts, plot, scatters};
 
 const PAPER: &str = "gorman-2002";

@@ -13,10 +13,10 @@ use pagelab_simulation::spread::each;
 use serde::Deserialize;
 
 use crate::book::{At, ModelFigure};
-use crate::claim::{Parameter, columns, facts, log_rms, study_plot};
 use crate::error::StudyError;
 use crate::options::{Answers, Change, Options, Shown};
 use crate::published::{Sheet, sheet};
+use crate::study::{Parameter, columns, facts, log_rms, study_plot};
 
 const NAME: &str = "irlam-1990";
 pub(crate) const PUBLISHED: Sheet = sheet!("irlam-1990.csv");

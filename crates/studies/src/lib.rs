@@ -19,11 +19,12 @@ mod morton_2002;
 mod options;
 pub mod published;
 pub mod ranges;
+pub mod study;
 pub mod what_if;
 
 use book::Book;
-pub use claim::{Claim, Study};
-use claim::{Parameter, Role, Sensitivity, Verdict, scores};
+pub use claim::Claim;
+use claim::{Role, Verdict, scores};
 pub use error::StudyError;
 pub use here::Live;
 use options::{Answers, Shown};
@@ -32,6 +33,8 @@ use pagelab_experiment::declaration::listed;
 use pagelab_model::parameter::{Declared, Value};
 use pagelab_simulation::spread::each;
 use published::Sheet;
+pub use study::Study;
+use study::{Parameter, Sensitivity};
 
 /// A study by its name.
 #[derive(Clone, Copy, Debug)]

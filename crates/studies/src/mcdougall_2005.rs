@@ -17,11 +17,11 @@ use pagelab_model::systems::two_handed::{Scanner, Tunables};
 use pagelab_simulation::spread::each;
 
 use crate::book::{At, ModelFigure};
-use crate::claim::{Parameter, columns, facts, study_plot};
 use crate::error::StudyError;
 use crate::here::{self, Live, at};
 use crate::options::{Answers, Options, Shown};
 use crate::published::{Sheet, sheet};
+use crate::study::{Parameter, columns, facts, study_plot};
 
 const NAME: &str = "mcdougall-2005";
 pub(crate) const PUBLISHED: Sheet = sheet!("mcdougall-fileread.csv");

@@ -14,11 +14,11 @@ use pagelab_model::parameter_table;
 use pagelab_simulation::spread::each;
 
 use crate::book::{At, ModelFigure};
-use crate::claim::{Parameter, columns, facts, study_plot};
 use crate::error::StudyError;
 use crate::here::{self, Live};
 use crate::options::{self, Answers, Later, Options, later};
 use crate::published::{Sheet, sheet};
+use crate::study::{Parameter, columns, facts, study_plot};
 
 const NAME: &str = "mcdougall-2007";
 pub(crate) const PUBLISHED: Sheet = sheet!("mcdougall-clock.csv");

@@ -18,11 +18,11 @@ use pagelab_model::rmap::{self, Costs, KernelCosts, Kind, Script, run};
 use pagelab_simulation::spread::each;
 
 use crate::book::{At, ModelFigure};
-use crate::claim::{Parameter, columns, facts, study_plot};
 use crate::error::StudyError;
 use crate::here::{self, Live};
 use crate::options::{Answers, Later, Options, Shown, later};
 use crate::published::{Sheet, sheet};
+use crate::study::{Parameter, columns, facts, study_plot};
 
 const NAME: &str = "morton-2002";
 pub(crate) const CALLS: Sheet = sheet!("morton-2002-calls.csv");

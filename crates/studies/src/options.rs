@@ -7,7 +7,7 @@ use pagelab_experiment::Run;
 use pagelab_model::parameter::{Declared, Form, Parts, Value};
 
 use crate::book::{At, ModelFigure};
-use crate::claim::Parameter;
+use crate::study::Parameter;
 
 /// What can be asked of a study.
 #[derive(Clone, Debug, PartialEq)]

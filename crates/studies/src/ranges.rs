@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use pagelab_simulation::spread::each;
 
-use crate::claim::{Assumption, Claim, End, Range, Role, Turn};
+use crate::claim::{Claim, Role};
+use crate::study::{Assumption, End, Range, Turn};
 use crate::{Change, Options, StudyError, StudyKind};
 
 /// How far a range is looked for: to this part of the value, and to so many times it.

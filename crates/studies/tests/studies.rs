@@ -9,7 +9,8 @@ use std::fmt::Write;
 use pagelab_analysis::figure::Series;
 use pagelab_model::parameter::{Declared, Value};
 use pagelab_model::target::Model;
-use pagelab_studies::claim::{Claim, Distance, Role, Standing, Verdict, scores};
+use pagelab_studies::claim::{Claim, Distance, Role, Verdict, scores};
+use pagelab_studies::study::Standing;
 use pagelab_studies::what_if::sweep;
 use pagelab_studies::{Change, Options, STUDIES, StudyKind, named};
 

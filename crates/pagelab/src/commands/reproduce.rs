@@ -14,8 +14,9 @@ use pagelab_experiment::target::TargetKind;
 use pagelab_experiment::{Request, Run, Setting, TargetSpec};
 use pagelab_notebook::{Notebook, Problem};
 use pagelab_report::{Section, TextTable, text};
-use pagelab_studies::claim::{Claim, Study};
+use pagelab_studies::claim::Claim;
 use pagelab_studies::ranges::ranges;
+use pagelab_studies::study::Study;
 use pagelab_studies::{Change, Live, Options, STUDIES, StudyError, StudyKind, here, named};
 
 use crate::context::Context;

@@ -107,9 +107,3 @@ fn a_figure_that_is_no_number_never_passes() {
         assert_eq!(judged(tolerance, 1.0, f64::INFINITY), Verdict::Not);
     }
 }
-
-#[test]
-fn log_rms_of_a_common_factor_is_its_logarithm() {
-    let e = std::f64::consts::E;
-    assert!((log_rms([(e, 1.0), (1.0, e), (2.0 * e, 2.0)]) - 1.0).abs() < 1e-12);
-}

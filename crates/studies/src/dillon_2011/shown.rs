@@ -9,8 +9,8 @@ use pagelab_model::locks::network::{Locks, simulate};
 use pagelab_model::locks::{ALONE, Outcome, Token};
 
 use super::*;
-use crate::claim::{Parameter, columns, facts, study_plot};
 use crate::here::{self, Live, at};
+use crate::study::{Parameter, columns, facts, study_plot};
 
 /// Real times of the builds of a kernel or a world, each machine's before and after the patch.
 pub(super) fn builds_bars(rows: &[Row], outcomes: &[Outcome], world: bool, name: &str) -> Bars {

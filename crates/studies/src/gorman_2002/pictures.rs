@@ -4,7 +4,7 @@
 use pagelab_analysis::figure::{Axis, Mark, MarkKind, Plot, Series, Strip};
 
 use super::{Pair, REFERENCES, SystemResult, WINDOWS};
-use crate::claim::study_plot;
+use crate::study::study_plot;
 
 /// Single accesses as a scatter shows them: of those in one of [`COLUMNS`] parts of the test whose
 /// times differ by less than a twentieth, one.

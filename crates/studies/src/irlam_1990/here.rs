@@ -7,8 +7,8 @@ use pagelab_experiment::{ColumnId, Experiment, Run, Size, Sizes};
 
 use super::{Mean, NAME, Row};
 
-use crate::claim::columns;
 use crate::here::{Live, at, table};
+use crate::study::columns;
 
 /// Reads that a child makes in all: 512 pages, 5,000 times.
 const READS: f64 = 2_560_000.0;

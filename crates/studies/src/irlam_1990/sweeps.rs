@@ -9,7 +9,7 @@ use pagelab_model::tlb::{Tlb, random};
 use pagelab_simulation::spread::each;
 
 use super::{KNEE, Row, drop_below, knee, mean, run_all, speeds};
-use crate::claim::{columns, log_rms, study_plot};
+use crate::study::{columns, log_rms, study_plot};
 
 fn short(children: u32, bytes: u64) -> VmTest {
     VmTest { children, bytes, passes: 1000, ..VmTest::published(2) }

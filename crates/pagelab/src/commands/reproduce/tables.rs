@@ -3,10 +3,9 @@
 
 use pagelab_report::text::{self, DASH};
 use pagelab_report::{Section, TextTable};
-use pagelab_studies::claim::{
-    Assumption, Claim, Distance, End, Range, Role, Score, Study, Tolerance, Verdict, scores,
-};
+use pagelab_studies::claim::{Claim, Distance, Role, Score, Tolerance, Verdict, scores};
 use pagelab_studies::ranges::SEARCHED;
+use pagelab_studies::study::{Assumption, End, Range, Study};
 
 /// A figure in its unit.
 pub fn figure(number: f64, unit: &str) -> String {
