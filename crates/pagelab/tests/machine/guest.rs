@@ -196,14 +196,15 @@ fn misses_are_of_functions_and_the_same_every_time() {
         let line = format!("run mapanon --pages {pages} --references {pages} {line} --name {name}{sides}");
         lab.json(&line)["result"]["runs"].clone()
     };
-    let runs = run("missed", 3000, &["", ",trace=cache", ",trace=cache"]);
+    let runs = run("missed", 2000, &["", ",trace=cache", ",trace=cache"]);
     let metrics = |run: usize| runs[run]["repetitions"][0]["metrics"].as_object().unwrap().clone();
     let (without, with) = (metrics(0), metrics(1));
     assert!(without.len() > 10 && without.contains_key("fault.anonymous"));
     same_but_for_the_boot(&without, &with);
     assert_eq!(with, metrics(2), "of two runs");
     let begun = |run: usize| runs[run]["repetitions"][0]["environment"]["guest.begun"].clone();
-    assert_eq!((begun(1), begun(2)), ("booted".into(), "restored".into()));
+    // All begin where the first came to rest, whatever is counted.
+    assert_eq!([0, 1, 2].map(begun), ["booted", "restored", "restored"].map(Value::from));
     let of = |runs: &Value, run: usize, name: &str| metric(&runs[run], 0, name);
     let figure = |name: &str| of(&runs, 1, name);
     for (name, metric) in &with {
@@ -217,16 +218,16 @@ fn misses_are_of_functions_and_the_same_every_time() {
         let seen = figure(name);
         assert!((known..known * 1.05 + 500.0).contains(&seen), "{name}: {seen}, where {known} are known");
     };
-    about("walks.user", 2.0 * 3000.0);
-    about("misses.l1d.user", 64.0 * 3000.0);
-    assert!(figure("references.user") > 512.0 * 3000.0);
-    assert!(figure("misses.l1d.kernel") > 64.0 * 3000.0, "pages are cleared by lines");
+    about("walks.user", 2.0 * 2000.0);
+    about("misses.l1d.user", 64.0 * 2000.0);
+    assert!(figure("references.user") > 512.0 * 2000.0);
+    assert!(figure("misses.l1d.kernel") > 64.0 * 2000.0, "pages are cleared by lines");
     for mode in ["user", "kernel"] {
         let of = |name: &str| figure(&format!("{name}.{mode}"));
         assert!(of("walks") <= of("misses.tlb") && of("misses.l1d") <= of("references"), "{mode}");
         assert!(of("misses.l2") <= of("misses.l1d") + of("misses.l1i"), "{mode}");
     }
-    let recorded = run("trace", 3000, &[",trace=on,to=a.trace", ",trace=on,to=b.trace"]);
+    let recorded = run("trace", 2000, &[",trace=on,to=a.trace", ",trace=on,to=b.trace"]);
     references_are_a_trace(&lab, &recorded, &without, &with);
     // Within the reach of the second level the second pass finds all translations.
     let few = run("few", 500, &[",trace=cache"]);
@@ -237,7 +238,7 @@ fn misses_are_of_functions_and_the_same_every_time() {
     let walks = kept.numbers("cache-misses", "walks").iter().sum::<f64>();
     assert_eq!(walks, figure("walks.user") + figure("walks.kernel"));
     let cleared = kept.cell("cache-misses", "clear_page_orig", "l1d");
-    assert!((64.0 * 3000.0..64.0 * 3300.0).contains(&cleared), "{cleared} lines cleared for 3,000 pages");
+    assert!((64.0 * 2000.0..64.0 * 2200.0).contains(&cleared), "{cleared} lines cleared for 2,000 pages");
     lab.shows("show missed-2", &["cache-misses", "clear_page_orig"]);
     let compared = lab.ok("compare missed-2 missed-3");
     assert!(!compared.contains("cache-misses"), "{compared}");
@@ -253,10 +254,10 @@ fn references_are_a_trace(lab: &Lab, runs: &Value, without: &Metrics, counted: &
     }
     let bytes = |name: &str| std::fs::read(lab.path(name)).unwrap();
     let replayed =
-        |name: &str| lab.rows(&format!("replay {name} --memory 2000p,100000p --on model:lru --json"));
+        |name: &str| lab.rows(&format!("replay {name} --memory 1300p,100000p --on model:lru --json"));
     let of = |rows: &[Value], row: usize, key: &str| rows[row][key].as_u64().unwrap() as f64;
     let (a, b) = (replayed("a.trace"), replayed("b.trace"));
-    // A tick of the timer that falls into one of them adds some 3,100 references to 46 million, in
+    // A tick of the timer that falls into one of them adds some 3,100 references to 30 million, in
     // code that the other one did not reach.
     for (row, key, share) in [(0, "references", 1e-3), (0, "misses", 1e-2), (1, "misses", 1e-2)] {
         let (one, two) = (of(&a, row, key), of(&b, row, key));
@@ -266,10 +267,10 @@ fn references_are_a_trace(lab: &Lab, runs: &Value, without: &Metrics, counted: &
     let known: f64 = known.iter().map(|name| counted[*name]["value"].as_f64().unwrap()).sum();
     let apart = (of(&a, 0, "references") / known - 1.0).abs();
     assert!(apart < 5e-3, "{a:?}: all fetches, loads and stores that were counted, {known}, by another boot");
-    // 3,000 pages at the program's addresses and as many at the kernel's, which clears them; the
-    // second pass over 3,000 pages finds none of them in 2,000.
+    // 2,000 pages at the program's addresses and as many at the kernel's, which clears them; the
+    // second pass over 2,000 pages finds none of them in 1,300.
     let (few, all) = (of(&a, 0, "misses"), of(&a, 1, "misses"));
-    assert!((6000.0..7500.0).contains(&all) && few >= all + 2900.0, "{few} and {all}");
+    assert!((4000.0..5500.0).contains(&all) && few >= all + 1900.0, "{few} and {all}");
     lab.ok("mrc a.trace");
     lab.ok("wss a.trace");
     lab.ok("report a.trace -o a.html");
