@@ -167,13 +167,18 @@ fn requests_are_counted_on_other_kernels() {
         "page_cache::a_shadow_has_the_misses_of_the_program_and_records_them",
         "page_cache::a_shadow_of_the_kernel_has_its_misses",
     ];
-    for image in kernels() {
-        let said = in_guest::perform(&image, 2, &tests);
+    let inside = |image: &Path| {
+        let said = in_guest::perform(image, 2, &tests);
         let passed = said.matches("1 passed").count();
         println!("\nin a guest of {}:", image.file_name().unwrap().display());
         said.lines().filter(|line| line.starts_with("seen: ")).for_each(|line| println!("{line}"));
         assert!(passed == tests.len() && !said.contains("1 ignored"), "{}: {said}", image.display());
-    }
+    };
+    std::thread::scope(|scope| {
+        for image in kernels() {
+            scope.spawn(move || inside(&image));
+        }
+    });
 }
 
 fn the_stream_has_the_requests_of_known_reads() {
