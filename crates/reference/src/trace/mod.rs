@@ -7,11 +7,13 @@ pub mod block_csv;
 pub mod champ_sim;
 pub mod csv;
 pub mod dense;
+mod error;
 mod format;
 mod input;
 pub mod lackey;
 pub mod lcs;
 pub mod load_store;
+mod options;
 pub mod oracle;
 pub mod perf_script;
 pub mod plain;
@@ -21,87 +23,20 @@ mod record;
 pub mod recorded;
 pub mod vscsi;
 
-use std::num::NonZeroU32;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::Stream;
 pub use dense::{Densifier, TooManyPages};
+pub use error::TraceError;
 pub use format::{Format, UnknownFormat};
 pub use input::Seekable;
+pub use options::{DEFAULT_PAGE_SIZE, Options};
 pub use reader::Reader;
 pub use record::Record;
 use record::hexadecimal;
 
 /// References decoded at a time.
 const BATCH: usize = 1 << 14;
-
-/// Bytes a page has when nothing else is said.
-pub const DEFAULT_PAGE_SIZE: u64 = 4096;
-
-/// How to read a trace.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
-    /// The format; `None` recognises it.
-    pub format: Option<Format>,
-    /// Bytes in a page, for formats with byte addresses; a power of two.
-    pub page_size: u64,
-    /// The columns of a csv, where its first line does not name them.
-    pub columns: Option<csv::Columns>,
-    /// Whether a trace will do that was made shorter and faults alike only at some sizes.
-    pub reduced: bool,
-    /// Whether to accept a trace that was recorded through a window and holds only for large
-    /// memory.
-    pub window: bool,
-    /// Of a recorded program the references of one process alone: which in the order of their first references, from 1.
-    pub process: Option<NonZeroU32>,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            format: None,
-            page_size: DEFAULT_PAGE_SIZE,
-            columns: None,
-            reduced: false,
-            window: false,
-            process: None,
-        }
-    }
-}
-
-/// Why a trace cannot be used. Every message names the file and, within it, the position.
-#[derive(Debug, thiserror::Error)]
-pub enum TraceError {
-    /// The operating system refused.
-    #[error("cannot read the trace {path}", path = path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// What the operating system said.
-        source: std::io::Error,
-    },
-    /// The content is not what the format wants.
-    #[error("the trace {path} is not usable at {position}: {problem}", path = path.display())]
-    Content {
-        /// The file.
-        path: PathBuf,
-        /// Where: a line, or a byte of the decompressed content.
-        position: String,
-        /// What is wrong.
-        problem: String,
-    },
-    /// No format fits, or several.
-    #[error("{path}: unknown trace format: {why}\nhint: name it with --format (see: pagelab replay --help)", path = path.display())]
-    Format {
-        /// The file.
-        path: PathBuf,
-        /// What does not fit.
-        why: String,
-    },
-    /// The page size is not a power of two.
-    #[error("a page size of {0} bytes is not a power of two\nhint: use one such as 4096")]
-    PageSize(u64),
-}
 
 /// A trace in memory.
 #[derive(Clone, Debug)]
