@@ -5,7 +5,7 @@
 //! first reference. References dirty their pages, as in the version used (a read of untouched
 //! anonymous memory would have consumed none, and the tests did exhaust memory).
 
-mod pictures;
+mod shown;
 
 use std::cell::OnceCell;
 
@@ -24,7 +24,7 @@ use crate::error::StudyError;
 use crate::here::{self, Live};
 use crate::options::{Answers, Options, Shown};
 use crate::study::{Parameter, columns};
-use pictures::{Singles, ages, counts, plot, scatters};
+use shown::{Singles, ages, counts, plot, scatters};
 
 const PAPER: &str = "gorman-2002";
 const REFERENCES: u64 = 2_000_000;
