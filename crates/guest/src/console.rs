@@ -8,8 +8,15 @@ const FIRST: usize = 6;
 
 /// Marks the first line of an error report (`arch/x86/kernel/dumpstack.c`, `lib/bug.c`,
 /// `kernel/panic.c`).
-const ERRORS: [&str; 6] =
-    ["BUG: ", "Oops: ", "invalid opcode:", "general protection fault", "kernel BUG at ", "Kernel panic - "];
+const ERRORS: [&str; 7] = [
+    "BUG: ",
+    "Oops: ",
+    "int3: ",
+    "invalid opcode:",
+    "general protection fault",
+    "kernel BUG at ",
+    "Kernel panic - ",
+];
 
 /// The last lines that tell something, without colours and returns. A report of an error that
 /// begins before them is quoted from its first line on.
@@ -63,14 +70,17 @@ mod tests {
 
     #[test]
     fn a_report_is_quoted_from_its_first_line() {
-        let text = (1..=40).map(|n| match n {
-            5 => "[ 2.0] Oops: int3: 0000 [#1] PREEMPT SMP NOPTI\n".to_owned(),
-            n => format!("line {n}\n"),
-        });
-        let quoted = last_lines(text.collect::<String>().as_bytes());
-        let quoted: Vec<&str> = quoted.lines().map(str::trim).collect();
-        assert!(quoted[0].contains("Oops: int3") && quoted[5] == "line 10", "{quoted:?}");
-        assert_eq!(quoted[6..], ["…", "line 35", "line 36", "line 37", "line 38", "line 39", "line 40"]);
+        // As Linux 6.12 and 6.1 print it.
+        for report in ["Oops: int3: 0000 [#1] PREEMPT SMP NOPTI", "int3: 0000 [#1] PREEMPT SMP NOPTI"] {
+            let text = (1..=40).map(|n| match n {
+                5 => format!("[ 2.0] {report}\n"),
+                n => format!("line {n}\n"),
+            });
+            let quoted = last_lines(text.collect::<String>().as_bytes());
+            let quoted: Vec<&str> = quoted.lines().map(str::trim).collect();
+            assert!(quoted[0].contains(report) && quoted[5] == "line 10", "{quoted:?}");
+            assert_eq!(quoted[6..], ["…", "line 35", "line 36", "line 37", "line 38", "line 39", "line 40"]);
+        }
     }
 
     proptest! {
