@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use crate::common::Lab;
+use crate::shortage::WITH_DAMON;
 use pagelab_testing::{CC, KERNELS, Test, tests};
 use serde_json::Value;
 
@@ -359,10 +360,6 @@ fn the_need_of_a_running_process_is_at_least_what_it_uses() {
 /// alone.
 fn damon_samples_the_need_that_accessed_bits_have() {
     const SCRIPT: &str = r#"
-kdamonds=/sys/kernel/mm/damon/admin/kdamonds
-export PAGELAB_STATE_DIR=/tmp/state HOME=/tmp
-mkdir -p /tmp/state
-cd /tmp
 tell() {
   text=
   while read -r line && test -n "$line"; do text="$text $line"; done <answer
@@ -376,29 +373,16 @@ tell
 PAGELAB need $program --for 12 --max-stall 0.01% --html none -q >answer 2>&1 || { cat answer >&2; exit 12; }
 tell
 test "$(cat $kdamonds/nr_kdamonds)" = 0 || exit 13
-for signal in KILL INT; do
-  PAGELAB need $program --for 60 --max-stall 0.01% --html none -q >answer 2>&1 &
-  pid=$!
-  while test "$(cat $kdamonds/0/state 2>/dev/null)" != on; do
-    kill -0 $pid || { cat answer >&2; exit 14; }
-    sleep 0.1
-  done
-  kill -$signal $pid
-  wait $pid 2>/dev/null
-  test $signal = INT || test "$(cat $kdamonds/nr_kdamonds)" = 1 || exit 15
-  test $signal = KILL || test "$(cat $kdamonds/nr_kdamonds)" = 0 || exit 16
-  PAGELAB patterns >/dev/null 2>&1
-  test "$(cat $kdamonds/nr_kdamonds)" = 0 || exit 17
-done
+undone PAGELAB need $program --for 60 --max-stall 0.01% --html none -q
 echo 1 >$kdamonds/nr_kdamonds
-PAGELAB need $program --for 12 --max-stall 0.01% --html none -q >answer 2>&1 || { cat answer >&2; exit 18; }
+PAGELAB need $program --for 12 --max-stall 0.01% --html none -q >answer 2>&1 || { cat answer >&2; exit 14; }
 tell
-test "$(cat $kdamonds/nr_kdamonds)" = 1 || exit 19
+test "$(cat $kdamonds/nr_kdamonds)" = 1 || exit 15
 echo 0 >$kdamonds/nr_kdamonds
 (sleep 3; kill -9 $program) &
 PAGELAB need $program --for 12 --max-stall 0.01% --html none -q >answer 2>&1
 tell
-test "$(cat $kdamonds/nr_kdamonds)" = 0 || exit 20
+test "$(cat $kdamonds/nr_kdamonds)" = 0 || exit 16
 exit 9
 "#;
     const BARE: [&str; 4] = ["-static", "-nostdlib", "-nostartfiles", "-fno-stack-protector"];
@@ -406,7 +390,7 @@ exit 9
     let lab = Lab::new();
     let source = include_str!("../../../live/tests/twins/need.c");
     let need = lab.compile("need", source, &[&[TWINS], &BARE[..]].concat());
-    let script = SCRIPT
+    let script = format!("{WITH_DAMON}{SCRIPT}")
         .replace("PAGELAB ", concat!(env!("CARGO_BIN_EXE_pagelab"), " "))
         .replace("NEED ", &format!("{} ", need.display()));
     let line = "run command --memory none --html none --on kernel:NEW,accel=tcg,ram=2G -- sh -c";

@@ -222,38 +222,46 @@ fn a_scheme_that_counts_alone_pages_nothing_out() {
     assert!(seen.metric("reclaim.kdamond").unwrap() > 0.0, "watching takes time");
 }
 
-/// Performed inside a guest, whose DAMON is nobody else's. Each status says what was not as it
-/// should be.
-fn damon_settings_are_undone_and_foreign_ones_left_alone() {
-    const SCRIPT: &str = r#"
+/// The beginning of a script for a guest, whose DAMON is nobody else's. `undone COMMAND` checks that
+/// what the command sets up of it is undone after an interrupt, and by the next pagelab after a kill.
+pub const WITH_DAMON: &str = r#"
 kdamonds=/sys/kernel/mm/damon/admin/kdamonds
 export PAGELAB_STATE_DIR=/tmp/state HOME=/tmp
 mkdir -p /tmp/state
 cd /tmp
-PAGELAB run reclaim --by damon --steps 1 --seconds 0.2 --html none -q >/tmp/out 2>&1 || { cat /tmp/out >&2; exit 11; }
-test "$(cat $kdamonds/nr_kdamonds)" = 0 || exit 12
-for signal in KILL INT; do
-  PAGELAB run reclaim --by damon --steps 1000 --html none -q >/tmp/out 2>&1 &
-  pid=$!
-  while test "$(cat $kdamonds/0/state 2>/dev/null)" != on; do
-    kill -0 $pid || { cat /tmp/out >&2; exit 13; }
-    sleep 0.1
+undone() {
+  for signal in KILL INT; do
+    "$@" >answer 2>&1 &
+    pid=$!
+    while test "$(cat $kdamonds/0/state 2>/dev/null)" != on; do
+      kill -0 $pid || { cat answer >&2; exit 31; }
+      sleep 0.1
+    done
+    kill -$signal $pid
+    wait $pid 2>/dev/null
+    test $signal = INT || test "$(cat $kdamonds/nr_kdamonds)" = 1 || exit 32
+    test $signal = KILL || test "$(cat $kdamonds/nr_kdamonds)" = 0 || exit 33
+    PAGELAB patterns >/dev/null 2>&1
+    test "$(cat $kdamonds/nr_kdamonds)" = 0 || exit 34
   done
-  kill -$signal $pid
-  wait $pid
-  test $signal = INT || test "$(cat $kdamonds/nr_kdamonds)" = 1 || exit 14
-  test $signal = KILL || test "$(cat $kdamonds/nr_kdamonds)" = 0 || exit 15
-  PAGELAB patterns >/dev/null 2>&1
-  test "$(cat $kdamonds/nr_kdamonds)" = 0 || exit 16
-done
+}
+"#;
+
+/// Each status says what was not as it should be.
+fn damon_settings_are_undone_and_foreign_ones_left_alone() {
+    const SCRIPT: &str = r#"
+PAGELAB run reclaim --by damon --steps 1 --seconds 0.2 --html none -q >answer 2>&1 || { cat answer >&2; exit 11; }
+test "$(cat $kdamonds/nr_kdamonds)" = 0 || exit 12
+undone PAGELAB run reclaim --by damon --steps 1000 --html none -q
 echo 1 >$kdamonds/nr_kdamonds
-PAGELAB run reclaim --by damon >/tmp/out 2>&1
-test $? = 3 || exit 17
-grep -q 'in use already' /tmp/out || exit 18
-test "$(cat $kdamonds/nr_kdamonds)" = 1 || exit 19
+PAGELAB run reclaim --by damon >answer 2>&1
+test $? = 3 || exit 13
+grep -q 'in use already' answer || exit 14
+test "$(cat $kdamonds/nr_kdamonds)" = 1 || exit 15
 "#;
     let lab = Lab::new();
-    let script = SCRIPT.replace("PAGELAB ", concat!(env!("CARGO_BIN_EXE_pagelab"), " "));
+    let script =
+        format!("{WITH_DAMON}{SCRIPT}").replace("PAGELAB ", concat!(env!("CARGO_BIN_EXE_pagelab"), " "));
     let line = "run command --memory none --html none --on kernel:NEW,accel=tcg,ram=2G -- sh -c";
     let output = lab.command(line).arg(script).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
