@@ -1,44 +1,35 @@
 //! Where the kernel lists its tracepoints.
 
 use std::fs;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
+
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
-/// The folder `events`, mounted where it was not: in a mount namespace of this process's own, so that
-/// nothing is left of it. `None` where that is refused.
+/// The folder `events`. If tracefs is not mounted, it is opened without a place in any directory, so
+/// that nothing is left of it and every thread finds it (Linux 5.2). `None` where that is refused.
 fn events() -> Option<&'static Path> {
-    static EVENTS: OnceLock<Option<PathBuf>> = OnceLock::new();
+    static EVENTS: OnceLock<Option<(PathBuf, Option<OwnedFd>)>> = OnceLock::new();
     let found = EVENTS.get_or_init(|| {
-        let there = || PLACES.iter().map(|place| Path::new(place).join("events")).find(|p| p.is_dir());
-        there().or_else(|| mount().then(there).flatten())
+        let mut mounted = PLACES.iter().map(|place| Path::new(place).join("events"));
+        if let Some(folder) = mounted.find(|folder| folder.is_dir()) {
+            return Some((folder, None));
+        }
+        let tracefs = open().ok()?;
+        Some((format!("/proc/self/fd/{}/events", tracefs.as_raw_fd()).into(), Some(tracefs)))
     });
-    found.as_deref()
+    found.as_ref().map(|(folder, _)| &**folder)
 }
 
-/// Mounts tracefs at its usual place, seen by this process and its children alone.
-fn mount() -> bool {
-    let target = c"/sys/kernel/tracing";
-    // SAFETY: the strings end with 0 and outlive the calls. The mounts are made private first, so
-    // that this one does not spread.
-    unsafe {
-        libc::unshare(libc::CLONE_NEWNS) == 0
-            && libc::mount(
-                c"none".as_ptr(),
-                c"/".as_ptr(),
-                std::ptr::null(),
-                libc::MS_REC | libc::MS_PRIVATE,
-                std::ptr::null(),
-            ) == 0
-            && libc::mount(
-                c"tracefs".as_ptr(),
-                target.as_ptr(),
-                c"tracefs".as_ptr(),
-                libc::MS_NOSUID | libc::MS_NOEXEC,
-                std::ptr::null(),
-            ) == 0
-    }
+/// Tracefs.
+fn open() -> rustix::io::Result<OwnedFd> {
+    let tracefs = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    fsconfig_create(tracefs.as_fd())?;
+    let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC;
+    fsmount(tracefs.as_fd(), FsMountFlags::FSMOUNT_CLOEXEC, attributes)
 }
 
 /// The number of the tracepoint `subsystem:name`; `None` where this kernel has none of the name or

@@ -7,6 +7,7 @@ use pagelab_counters::Root;
 use pagelab_counters::views::vmstat::Executables;
 use pagelab_kernel::bpf::pages::Pages;
 use pagelab_kernel::bpf::tasks::Tasks;
+use pagelab_kernel::perf::profile::type_of;
 use pagelab_testing::{Need, ROOT, Test, tests};
 
 use crate::DISK;
@@ -15,6 +16,7 @@ pub fn tests() -> Vec<Test> {
     tests! {
         a_threads_calls_and_lock_waits_are_counted: TASKS;
         pages_of_code_are_counted: PAGES, DISK;
+        every_thread_finds_the_tracepoints: TRACEPOINTS;
     }
 }
 
@@ -25,6 +27,21 @@ const TASKS: Need =
 /// The tracepoints of the page cache can be counted.
 const PAGES: Need =
     Need { name: "bpf", on: &[&ROOT], met: || Pages::start().map(drop).map_err(|e| e.to_string()) };
+
+/// This thread finds a tracepoint.
+const TRACEPOINTS: Need = Need {
+    name: "tracepoints",
+    on: &[&ROOT],
+    met: || type_of("sched:sched_switch").map(drop).ok_or_else(|| "no tracefs".to_owned()),
+};
+
+/// Looking for it gives this thread no view of the file systems that others lack.
+fn every_thread_finds_the_tracepoints() {
+    assert!(type_of("sched:sched_switch").is_some());
+    let namespace = |task: &str| std::fs::read_link(format!("/proc/{task}/ns/mnt")).unwrap();
+    let parent = rustix::process::getppid().unwrap().as_raw_pid().to_string();
+    assert_eq!(namespace("thread-self"), namespace(&parent));
+}
 
 fn a_threads_calls_and_lock_waits_are_counted() {
     let tasks = Tasks::start().unwrap();
