@@ -14,9 +14,10 @@ use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use crate::root::{Root, open_in};
 
 /// (kind, where)
-const MOUNTS: [(&str, &str); 5] = [
+const MOUNTS: [(&str, &str); 6] = [
     ("proc", "/proc"),
     ("sysfs", "/sys"),
+    ("tracefs", "/sys/kernel/tracing"),
     ("devtmpfs", "/dev"),
     ("cgroup2", "/sys/fs/cgroup"),
     ("tmpfs", "/tmp"),
