@@ -3,7 +3,7 @@
 
 CARGO ?= cargo
 PROFILE ?= release
-# The program, and the libraries that other programs load beside it.
+# pagelab, and the libraries that traced and paged programs load.
 PROGRAMS = -p pagelab -p pagelab-tracer -p pagelab-preload
 
 .PHONY: help run build test test-setup setup lint prose book torture fuzz bench goals accuracy dist packages release aarch64 install clean

@@ -37,7 +37,7 @@ impl Key {
         root: Option<&Arc<Root>>,
     ) -> Self {
         let written = image.path.metadata().and_then(|found| found.modified()).ok();
-        // What is done once the machine is at rest, or outside of it, makes it no other.
+        // These options have no effect on the guest before it is at rest.
         let Options { trace, restore, to, timeout, .. } = Options::default();
         Self {
             image: image.path.clone(),
@@ -113,7 +113,7 @@ mod tests {
         let files = Disks { list: disk(), files: Some("/dev/vda"), ..Disks::default() };
         assert_ne!(on(1, &swap), key(1));
         assert_ne!(on(1, &swap), on(1, &files));
-        // Loads that are traced, and others, begin with the same machine.
+        // Traced and untraced loads start from the same machine.
         let traced = Options { cpus: 5, trace: Some(crate::options::Trace::Cache), ..Options::default() };
         assert_eq!(Key::new(&image, &traced, Accel::Icount, &Disks::default(), None), key(5));
         forget(&key(5));

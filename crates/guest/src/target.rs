@@ -516,9 +516,9 @@ impl Performer for Guest {
         } else if let (Ended::NeverBooted { why, panicked: true }, Accel::Tcg, 2..) =
             (&ended, accel, self.options.cpus)
         {
-            // QEMU translates in a thread for each processor. One of them may run an int3 that the
-            // kernel has replaced by another processor: https://lkml.org, July 2023, "booting with
-            // 8.0.0 stil see int3". Seen with QEMU 7.2 and Debian's 6.12.
+            // QEMU translates each CPU in a thread of its own. A CPU may run an int3 that the
+            // kernel has already replaced: reported for QEMU 8.0 (LKML, July 2023, "qemu-x86_64
+            // booting with 8.0.0 stil see int3"), seen with QEMU 7.2 and Debian's 6.12.
             note(recorder, Level::Warning, format!("{why}\nIt was booted once more."))?;
             ended = self.boot(Accel::Tcg, experiment, setting, recorder)?;
         }

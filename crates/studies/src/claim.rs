@@ -1,5 +1,5 @@
-//! A claim: one published figure beside the model's, with the distance between them, the tolerance
-//! asked, and so the verdict. What is claimed is data ([`crate::book`]).
+//! A claim compares one published figure with the model's: their distance, the tolerance, and the
+//! verdict. The claims are data ([`crate::book`]).
 
 use pagelab_analysis::figure::Tone;
 use pagelab_analysis::stats::median;

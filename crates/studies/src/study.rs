@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::claim::{Claim, Score, Verdict};
 
-/// A published study held against its model.
+/// A published study, compared with its model.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Study {
     /// `irlam-1990`.
@@ -18,38 +18,38 @@ pub struct Study {
     pub title: &'static str,
     /// The citation.
     pub source: String,
-    /// Published figures beside the model's.
+    /// Published figures, each with the model's.
     pub claims: Vec<Claim>,
     /// How many of each role were reproduced.
     pub scores: Vec<Score>,
-    /// What the predictions owe to each fitted constant, of the model as it is.
+    /// How predictions depend on each fitted constant of the unchanged model.
     pub sensitivity: Vec<Sensitivity>,
     /// The changes of the model under which claims must fail, and what each takes away.
     pub ablations: BTreeMap<String, String>,
     /// Assumed values on which a verdict depends.
     pub assumptions: Vec<Assumption>,
-    /// Over which range of each every verdict stays, where that was asked for.
+    /// The range of each assumed value that keeps all verdicts, if requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ranges: Vec<Range>,
-    /// What the model was given.
+    /// The model's inputs.
     pub parameters: Vec<Parameter>,
-    /// The same experiment on a kernel that runs, beside the two; dashes where it has not been run.
+    /// Published and modelled figures, and those of a running kernel; dashes if it has none.
     pub here: Table,
     /// Figures in full.
     pub tables: Vec<Table>,
-    /// Published figures beside the model's as bars.
+    /// Bars of published and modelled figures.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bars: Vec<Bars>,
     /// Plots for the page.
     pub plots: Vec<Plot>,
-    /// How many of the plots the page opens with.
+    /// The number of plots at the top of the page.
     #[serde(skip)]
     pub opening: usize,
-    /// What does not come out and why, and what a reader must know; one sentence or two each.
+    /// Differences and their reasons, and caveats; one or two sentences each.
     pub notes: Vec<String>,
 }
 
-/// How many of a study's reproduced predictions stay so when a fitted constant is another.
+/// How many reproduced predictions hold if a fitted constant changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Sensitivity {
     /// The constant's name to the study's model.
@@ -140,9 +140,9 @@ pub struct Assumption {
 pub struct Decides {
     /// The claim.
     pub claim: String,
-    /// From where to where the verdict is the same.
+    /// The range in which the verdict is the same.
     pub holds: (f64, f64),
-    /// Values outside at which it is another.
+    /// Values outside the range, with another verdict.
     pub otherwise: Vec<f64>,
 }
 
@@ -163,7 +163,7 @@ pub struct Range {
     pub to: End,
     /// Values tried between the ends.
     pub tried: usize,
-    /// What turns at some of them, ascending.
+    /// The verdicts that change at some of them, ascending.
     pub inside: Vec<Turn>,
 }
 
@@ -172,20 +172,20 @@ pub struct Range {
 pub struct End {
     /// The last value with every verdict as it is.
     pub at: f64,
-    /// What turns beyond it; none where nothing does as far as was looked.
+    /// The verdict that changes beyond it; `None` if none does in the range searched.
     pub turns: Option<Turn>,
 }
 
-/// A verdict that turns.
+/// A change of a verdict.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Turn {
-    /// The value at which it was seen to.
+    /// The value at which it changed.
     pub at: f64,
     /// The first claim whose verdict is another.
     pub claim: String,
     /// Its verdict there.
     pub verdict: Verdict,
-    /// How many other claims turn with it.
+    /// The number of other claims that change with it.
     pub others: usize,
 }
 
@@ -193,7 +193,7 @@ pub struct Turn {
 const BOTH: &str = "Dots alone: published. Lines: the model, and this machine where it was measured.";
 const MODEL: &str = "The model; no figures were published for it.";
 
-/// A plot like the original's: published figures as dots, each in the colour of the line of the same name.
+/// A plot like the original's. Published figures are dots, in the colour of the line of that name.
 pub(crate) fn study_plot(title: impl Into<String>, x: Axis, y: Axis, series: Vec<Series>) -> Plot {
     let caption = if series.iter().any(|one| one.published) { BOTH } else { MODEL };
     let lines: Vec<&str> = series.iter().filter(|s| !s.published).map(|s| s.name.as_str()).collect();

@@ -9,8 +9,8 @@ use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, 
 
 const PLACES: [&str; 2] = ["/sys/kernel/tracing", "/sys/kernel/debug/tracing"];
 
-/// The folder `events`. If tracefs is not mounted, it is opened without a place in any directory, so
-/// that nothing is left of it and every thread finds it (Linux 5.2). `None` where that is refused.
+/// The directory `events`. If tracefs is not mounted, opens it as a detached mount (Linux 5.2): it
+/// needs no cleanup, and all threads see it. `None` if the kernel refuses.
 fn events() -> Option<&'static Path> {
     static EVENTS: OnceLock<Option<(PathBuf, Option<OwnedFd>)>> = OnceLock::new();
     let found = EVENTS.get_or_init(|| {
@@ -24,7 +24,7 @@ fn events() -> Option<&'static Path> {
     found.as_ref().map(|(folder, _)| &**folder)
 }
 
-/// Tracefs.
+/// A detached mount of tracefs.
 fn open() -> rustix::io::Result<OwnedFd> {
     let tracefs = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_create(tracefs.as_fd())?;

@@ -28,14 +28,14 @@ const TASKS: Need =
 const PAGES: Need =
     Need { name: "bpf", on: &[&ROOT], met: || Pages::start().map(drop).map_err(|e| e.to_string()) };
 
-/// This thread finds a tracepoint.
+/// Tracefs can be read.
 const TRACEPOINTS: Need = Need {
     name: "tracepoints",
     on: &[&ROOT],
     met: || type_of("sched:sched_switch").map(drop).ok_or_else(|| "no tracefs".to_owned()),
 };
 
-/// Looking for it gives this thread no view of the file systems that others lack.
+/// Looking up a tracepoint does not move the thread to another mount namespace.
 fn every_thread_finds_the_tracepoints() {
     assert!(type_of("sched:sched_switch").is_some());
     let namespace = |task: &str| std::fs::read_link(format!("/proc/{task}/ns/mnt")).unwrap();

@@ -34,11 +34,11 @@ const DISK: u64 = 2 << 30;
 /// How long it may take.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Performs `tests` of the calling test file on the kernel `image`; what they said.
+/// Runs `tests` of the calling test file on the kernel `image`; returns their output.
 ///
 /// # Panics
 /// When one fails, or the guest does not end.
-pub fn perform(image: &Path, cgroup: u32, tests: &[&str]) -> String {
+pub fn run_tests(image: &Path, cgroup: u32, tests: &[&str]) -> String {
     let folder = tempfile::tempdir_in("/var/tmp").unwrap();
     let place = |name: &str| folder.path().join(name);
     pack(image, cgroup, tests, &place("initramfs"));
@@ -57,8 +57,8 @@ pub fn perform(image: &Path, cgroup: u32, tests: &[&str]) -> String {
         "-cpu",
         "max",
     ])
-    // One thread for both processors: with two, the kernel may die of an int3 of its own that it
-    // has replaced in the meantime (LKML, July 2023: "booting with 8.0.0 stil see int3").
+    // One thread for both CPUs: with two, a CPU may run an int3 that the kernel has already
+    // replaced, and panic (LKML, July 2023: "qemu-x86_64 booting with 8.0.0 stil see int3").
     .args(["-smp", "2", "-m", "1200", "-accel", "tcg,thread=single"])
     .args(["-append", "console=ttyS0 panic=-1 reboot=t loglevel=4 mitigations=off"])
     .arg("-kernel")
@@ -137,7 +137,7 @@ fn stripped(program: &Path, beside: &Path) -> Vec<u8> {
     fs::read(if done.is_ok_and(|status| status.success()) { &to } else { program }).unwrap()
 }
 
-/// Performs the tests, where this is the first process of a guest that [`perform`] began.
+/// Performs the tests, where this is the first process of a guest that [`run_tests`] began.
 pub fn first() -> Option<ExitCode> {
     if std::process::id() != 1 || !Path::new(WORK).exists() {
         return None;
@@ -157,7 +157,7 @@ pub fn first() -> Option<ExitCode> {
     let program = Path::new(env!("CARGO_BIN_EXE_pagelab"));
     let mut packed = File::open(program).unwrap();
     init::mount_files(Path::new("/dev/vda")).unwrap();
-    // The disk may hide the folder that it was packed into.
+    // The disk may be mounted over the directory that holds pagelab.
     if !program.exists() {
         fs::create_dir_all(program.parent().unwrap()).unwrap();
         std::io::copy(&mut packed, &mut File::create(program).unwrap()).unwrap();

@@ -168,7 +168,7 @@ fn requests_are_counted_on_other_kernels() {
         "page_cache::a_shadow_of_the_kernel_has_its_misses",
     ];
     let inside = |image: &Path| {
-        let said = in_guest::perform(image, 2, &tests);
+        let said = in_guest::run_tests(image, 2, &tests);
         let passed = said.matches("1 passed").count();
         println!("\nin a guest of {}:", image.file_name().unwrap().display());
         said.lines().filter(|line| line.starts_with("seen: ")).for_each(|line| println!("{line}"));

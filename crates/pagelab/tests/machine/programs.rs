@@ -287,7 +287,7 @@ exit 9
         .chain(said.split("<old needs ").skip(1))
         .skip(1)
         .map(|rest| {
-            // "24.2 MiB", "about 24.2 MiB", and "at most 24.2 MiB" if the time ends meanwhile.
+            // "24.2 MiB", "about 24.2 MiB", or "at most 24.2 MiB" if the search ran out of time.
             let figure = rest.trim_start_matches("about ").trim_start_matches("at most ").split(' ').next();
             figure.and_then(|mib| mib.parse().ok()).expect(&said)
         })

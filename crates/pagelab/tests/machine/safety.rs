@@ -310,10 +310,10 @@ fn inside() -> Vec<&'static str> {
 
 fn a_kernel_with_cgroup_1_is_left_as_it_was() {
     let kernels = pagelab_testing::kernels();
-    println!("{}", in_guest::perform(&kernels[0], 1, &inside()));
+    println!("{}", in_guest::run_tests(&kernels[0], 1, &inside()));
 }
 
 fn a_kernel_with_cgroup_2_is_left_as_it_was() {
     let kernels = pagelab_testing::kernels();
-    println!("{}", in_guest::perform(kernels.last().unwrap(), 2, &inside()));
+    println!("{}", in_guest::run_tests(kernels.last().unwrap(), 2, &inside()));
 }

@@ -222,8 +222,8 @@ fn a_scheme_that_counts_alone_pages_nothing_out() {
     assert!(seen.metric("reclaim.kdamond").unwrap() > 0.0, "watching takes time");
 }
 
-/// The beginning of a script for a guest, whose DAMON is nobody else's. `undone COMMAND` checks that
-/// what the command sets up of it is undone after an interrupt, and by the next pagelab after a kill.
+/// The start of a script that has a guest's DAMON to itself. `undone COMMAND` checks that pagelab
+/// undoes the command's DAMON settings after an interrupt, and on its next start after a kill.
 pub const WITH_DAMON: &str = r#"
 kdamonds=/sys/kernel/mm/damon/admin/kdamonds
 export PAGELAB_STATE_DIR=/tmp/state HOME=/tmp
@@ -247,7 +247,7 @@ undone() {
 }
 "#;
 
-/// Each status says what was not as it should be.
+/// Each exit status stands for one failed check.
 fn damon_settings_are_undone_and_foreign_ones_left_alone() {
     const SCRIPT: &str = r#"
 PAGELAB run reclaim --by damon --steps 1 --seconds 0.2 --html none -q >answer 2>&1 || { cat answer >&2; exit 11; }

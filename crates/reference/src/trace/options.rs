@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 
 use super::{Format, csv};
 
-/// Bytes a page has when nothing else is said.
+/// The default page size, bytes.
 pub const DEFAULT_PAGE_SIZE: u64 = 4096;
 
 /// How to read a trace.
@@ -21,7 +21,8 @@ pub struct Options {
     /// Whether to accept a trace that was recorded through a window and holds only for large
     /// memory.
     pub window: bool,
-    /// Of a recorded program the references of one process alone: which in the order of their first references, from 1.
+    /// Read only the references of this process of a recorded program. Processes are numbered
+    /// from 1 in the order of their first references.
     pub process: Option<NonZeroU32>,
 }
 

@@ -9,8 +9,8 @@ use super::{
     oracle, perf_script, plain, recognise, recorded, vscsi,
 };
 
-/// What is said of a last line without an end: a page number that lost its last digits is another
-/// page.
+/// The message for a last line without a newline: a page number that lost its last digits names
+/// another page.
 const CUT: &str = "the line has no end, so the file may be cut; if it is whole, add one (echo >> FILE)";
 
 /// The references of a trace, one by one. After an error it gives nothing more.
@@ -37,7 +37,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Opens a trace, `-` for standard input, and recognises its format if the options do not name it.
+    /// Opens a trace, `-` for standard input. Recognises its format if the options do not name it.
     ///
     /// # Errors
     /// When the file cannot be read or is empty, the format is not recognised, or the page size is
@@ -46,8 +46,8 @@ impl Reader {
         Self::begin(path, Input::open(path), options)
     }
 
-    /// As [`Self::open`] of what somebody else opened; `path` names it in errors, `length` is that of the file in
-    /// bytes.
+    /// Like [`Self::open`], for a file that is already open. `path` names it in errors; `length`
+    /// is in bytes.
     ///
     /// # Errors
     /// As there.
@@ -156,8 +156,8 @@ impl Reader {
         self.input.fraction()
     }
 
-    /// The references that the file has, where each has its own place in it: of records of one length, neither compressed nor
-    /// through a pipe. Torn ones at the end are not counted.
+    /// The number of references in the file, if each is a record of one length and the file is
+    /// neither compressed nor a pipe. A torn record at the end does not count.
     pub fn places(&self) -> Option<u64> {
         let size = self.record_size.filter(|_| self.format != Format::ChampSim)? as u64;
         Some(self.input.length()?.saturating_sub(self.first_byte()) / size)
@@ -219,8 +219,8 @@ impl Reader {
         }
     }
 
-    /// Appends the pages of up to `limit` (at least 1) references to `pages`, as many as are at hand; how many of
-    /// them are writes. Nothing is appended at the end of the trace.
+    /// Appends the pages of the next references to `pages`: as many as are buffered, at most
+    /// `limit` (at least 1), none at the end of the trace. Returns how many are writes.
     ///
     /// # Errors
     /// When the trace cannot be read, is torn, cut or foreign. The pages before that are appended.
@@ -297,8 +297,8 @@ impl Reader {
         Ok(writes)
     }
 
-    /// The next references to one page of one kind in a row, at most `limit` (at least 1). Of a recorded program they are
-    /// as the file has them; of others each is by itself, a load or a store. `None` at the end.
+    /// The next run of references of one kind to one page, at most `limit` (at least 1) long. Only
+    /// recorded programs have runs longer than one reference. `None` at the end.
     ///
     /// # Errors
     /// When the trace cannot be read, is torn, cut or foreign.

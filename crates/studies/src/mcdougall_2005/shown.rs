@@ -1,9 +1,9 @@
-//! What the study of the page cache of Solaris 8 shows beside its claims: this machine's reads, the
-//! start of a large program, the server, transfers, processors, the parameters.
+//! Tables and plots of the study of Solaris 8's page cache: reads on this machine, the start of a
+//! large program, the server, transfers, processors, parameters.
 
 use super::*;
 
-/// The six cells beside the model's.
+/// The six published cells and the model's.
 pub(super) fn cells_bars(cells: &[(String, [f64; 2])], reads: &[[f64; 3]; 2]) -> Bars {
     let mut rows = Vec::new();
     for (n, case) in CASES.into_iter().enumerate() {

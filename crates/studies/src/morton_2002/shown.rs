@@ -1,5 +1,5 @@
-//! What the study of reverse maps shows beside its claims: this machine's storm, tables of calls,
-//! kinds and the profile, what reclaim gets for it, the parameters.
+//! Tables and plots of the study of reverse maps: forks on this machine, calls, kinds of reverse
+//! map, the profile, the gain for reclaim, parameters.
 
 use super::*;
 
@@ -99,7 +99,7 @@ pub(super) fn kinds_table(published: &Published, model: &Model) -> Result<Table,
     Ok(table)
 }
 
-/// Every row of the published profile beside the model's share of the same kernel.
+/// Every row of the published profile, with the model's share.
 pub(super) fn profile_table(published: &Published, model: &Model) -> Result<Table, StudyError> {
     let without = published.run(WITHOUT)?;
     let [add, remove, slab] = model.seconds();
@@ -131,8 +131,7 @@ pub(super) fn profile_table(published: &Published, model: &Model) -> Result<Tabl
     Ok(table)
 }
 
-/// The published profile beside the model's, function by function in the order of the published
-/// one.
+/// The published profile and the model's, by function in the published order.
 pub(super) fn profile_bars(published: &Published, profile: &Table) -> Bars {
     let claim = |name: &str| {
         let row = published.profile.iter().position(|(_, function, ..)| function == name);
