@@ -1,6 +1,6 @@
-//! The loops of [`timing`] behind one trait. Touch, clock and fault detection are chosen
-//! once before a run; each loop is compiled for its choice, and the experiment itself only once. A call makes
-//! many references, so the indirection adds nothing to a single one.
+//! The loops of [`timing`] behind one trait. Touch, clock and fault detection are chosen once
+//! before a run; each loop is compiled for its choice, and the experiment itself only once. A
+//! call makes many references, so the indirection adds nothing to a single one.
 
 use std::io;
 use std::marker::PhantomData;
